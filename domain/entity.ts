@@ -3,7 +3,7 @@
  */
 import { z } from "zod";
 import { isDigits, writtenOutLength } from "./json.ts";
-import { isPlainName, UNPLAIN } from "./names.ts";
+import { isFoldable, isPlainName, TOO_LONG_FOLDED, UNPLAIN } from "./names.ts";
 
 /** Greatest size of a free-form object, in bytes of its JSON text as UTF-8, with its numbers written out. */
 const FREE_FORM_MAX = 65_536;
@@ -47,7 +47,8 @@ export const Timestamp = z.union([
   });
 
 /** The name of a user. Names from before this rule stay as they are. */
-export const NewUsername: z.ZodString = text(200).refine(isPlainName, UNPLAIN);
+export const NewUsername: z.ZodString = text(200).refine(isPlainName, UNPLAIN)
+  .refine(isFoldable, TOO_LONG_FOLDED);
 
 /** The name of a realm or of a machine key. */
 export const Name: z.ZodString = text(100).refine(isPlainName, UNPLAIN);
@@ -57,6 +58,7 @@ export const AliasCode: z.ZodString = text(200)
   // deno-lint-ignore no-control-regex -- the pattern matches control characters
   .regex(/^[^\s\x00-\x1f\x7f-\x9f]+$/, "blanks are not allowed")
   .refine(isPlainName, UNPLAIN)
+  .refine(isFoldable, TOO_LONG_FOLDED)
   .meta({
     id: "AliasCode",
     description: "Unique in the realm, for accounts and identities together, in any case of its " +

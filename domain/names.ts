@@ -28,6 +28,26 @@ export function isPlainName(name: string): boolean {
 }
 
 /**
+ * Gives the form under which two names count as one: without joiners, without the case of letters in any script, and
+ * with signs of compatibility (wide letters, ligatures) in their plain form. Capitals first, because several small
+ * letters share one (ß and ss, σ and ς).
+ */
+export function foldName(name: string): string {
+  return name.replaceAll(/[\u200c\u200d]/g, "").normalize("NFKD").toUpperCase().toLowerCase()
+    .normalize("NFKC");
+}
+
+/** Most characters of a folded name: a sign of compatibility may stand for eighteen. */
+const FOLDED_MAX = 600;
+/** Why a name is refused whose folded form is too long. */
+export const TOO_LONG_FOLDED = "its signs stand for too many letters";
+
+/** Whether the folded form of a name can be stored. */
+export function isFoldable(name: string): boolean {
+  return foldName(name).length <= FOLDED_MAX;
+}
+
+/**
  * Whether a word has joiners where its script needs them (RFC 5892, appendix A.1 and A.2): the platform's
  * own reading of internationalized host names checks that (UTS 46, CheckJoiners).
  */

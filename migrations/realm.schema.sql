@@ -100,6 +100,7 @@ CREATE TRIGGER addresses_stock BEFORE INSERT ON addresses FOR EACH ROW WHEN ((ne
 table aliases (
   id uuid not null
   alias text not null
+  folded text not null
   type text not null
   account uuid
   identity uuid
@@ -117,12 +118,13 @@ constraint aliases_alias_plain CHECK (is_plain(alias))
 constraint aliases_check CHECK (((type = 'account'::text) = (account IS NOT NULL)))
 constraint aliases_check1 CHECK (((type = 'identity'::text) = (identity IS NOT NULL)))
 constraint aliases_data_check CHECK ((jsonb_typeof(data) = 'object'::text))
+constraint aliases_folded_check CHECK (((length(folded) >= 1) AND (length(folded) <= 600)))
+constraint aliases_folded_key UNIQUE (folded)
+constraint aliases_folded_plain CHECK (is_folded(folded, alias))
 constraint aliases_identity_fkey FOREIGN KEY (identity) REFERENCES identities(id)
 constraint aliases_pkey PRIMARY KEY (id)
 constraint aliases_type_check CHECK ((type = ANY (ARRAY['account'::text, 'identity'::text])))
 CREATE INDEX aliases_account ON aliases USING btree (account) WHERE (account IS NOT NULL)
-CREATE UNIQUE INDEX aliases_alias_fold ON aliases USING btree (lower(translate(alias, '‌‍'::text, ''::text)))
-CREATE UNIQUE INDEX aliases_alias_look ON aliases USING btree (translate(alias, '‌‍'::text, ''::text))
 CREATE INDEX aliases_deleted ON aliases USING btree (owner, id) WHERE (deleted_at IS NOT NULL)
 CREATE INDEX aliases_identity ON aliases USING btree (identity) WHERE (identity IS NOT NULL)
 CREATE INDEX aliases_name ON aliases USING btree (lower(alias) text_pattern_ops) WHERE ((deleted_at IS NULL) AND (lower(alias) IS NOT NULL))
@@ -131,7 +133,7 @@ CREATE INDEX aliases_owner ON aliases USING btree (owner, id)
 CREATE TRIGGER aliases_count_changed_rows AFTER UPDATE OF deleted_at ON aliases FOR EACH ROW WHEN (((old.deleted_at IS NULL) <> (new.deleted_at IS NULL))) EXECUTE FUNCTION count_changed_rows()
 CREATE TRIGGER aliases_count_new_rows AFTER INSERT ON aliases REFERENCING NEW TABLE AS fresh FOR EACH STATEMENT EXECUTE FUNCTION count_new_rows()
 CREATE TRIGGER aliases_noted AFTER INSERT ON aliases REFERENCING NEW TABLE AS fresh FOR EACH STATEMENT EXECUTE FUNCTION note_new_rows()
-CREATE TRIGGER aliases_noted_change AFTER UPDATE OF id, alias, type, account, identity, owner, deleted_at, created_at ON aliases FOR EACH ROW EXECUTE FUNCTION note_changed_row()
+CREATE TRIGGER aliases_noted_change AFTER UPDATE OF id, alias, folded, type, account, identity, owner, deleted_at, created_at ON aliases FOR EACH ROW EXECUTE FUNCTION note_changed_row()
 CREATE TRIGGER aliases_noted_end AFTER DELETE ON aliases FOR EACH ROW EXECUTE FUNCTION note_changed_row()
 
 table api_keys (
@@ -2021,6 +2023,7 @@ END))
 table users (
   id uuid not null
   username text not null
+  folded text not null
   email text
   verifier text not null
   password_digest text not null
@@ -2030,6 +2033,7 @@ table users (
   channel jsonb not null default '{}'::jsonb
   data jsonb not null default '{}'::jsonb
   active boolean not null default true
+  keys_until bigint not null default 0
   owner uuid not null
   root uuid
   error jsonb
@@ -2040,6 +2044,9 @@ table users (
 constraint users_channel_check CHECK ((jsonb_typeof(channel) = 'object'::text))
 constraint users_data_check CHECK ((jsonb_typeof(data) = 'object'::text))
 constraint users_email_check CHECK ((email = lower(email)))
+constraint users_folded_check CHECK (((length(folded) >= 1) AND (length(folded) <= 600)))
+constraint users_folded_key UNIQUE (folded)
+constraint users_folded_plain CHECK (is_folded(folded, username))
 constraint users_identity_fkey FOREIGN KEY (identity) REFERENCES identities(id)
 constraint users_pkey PRIMARY KEY (id)
 constraint users_roles_check CHECK (((roles <@ ARRAY['admin'::text, 'manage'::text, 'user'::text]) AND ('user'::text = ANY (roles))))
@@ -2057,13 +2064,12 @@ CREATE INDEX users_own_name ON users USING btree (owner, lower(username) text_pa
 CREATE INDEX users_owner ON users USING btree (owner, id)
 CREATE INDEX users_root ON users USING btree (identity, root) WHERE (root IS NOT NULL)
 CREATE INDEX users_rooted ON users USING btree (root, identity) WHERE (root IS NOT NULL)
-CREATE UNIQUE INDEX users_username_look ON users USING btree (translate(username, '‌‍'::text, ''::text))
 CREATE TRIGGER users_count_changed_rows AFTER UPDATE OF deleted_at ON users FOR EACH ROW WHEN (((old.deleted_at IS NULL) <> (new.deleted_at IS NULL))) EXECUTE FUNCTION count_changed_rows()
 CREATE TRIGGER users_count_new_rows AFTER INSERT ON users REFERENCING NEW TABLE AS fresh FOR EACH STATEMENT EXECUTE FUNCTION count_new_rows()
 CREATE TRIGGER users_kin AFTER INSERT ON users FOR EACH ROW WHEN ((new.root IS NOT NULL)) EXECUTE FUNCTION note_new_kin()
 CREATE TRIGGER users_kin_moved AFTER UPDATE ON users FOR EACH ROW WHEN (((pg_trigger_depth() = 0) AND (new.root IS DISTINCT FROM old.root))) EXECUTE FUNCTION regroup_kin()
 CREATE TRIGGER users_noted AFTER INSERT ON users REFERENCING NEW TABLE AS fresh FOR EACH STATEMENT EXECUTE FUNCTION note_new_rows()
-CREATE TRIGGER users_noted_change AFTER UPDATE OF id, verifier, identity, roles, scopes, active, owner, root, deleted_at, created_at ON users FOR EACH ROW EXECUTE FUNCTION note_changed_row()
+CREATE TRIGGER users_noted_change AFTER UPDATE OF id, folded, verifier, identity, roles, scopes, active, keys_until, owner, root, deleted_at, created_at ON users FOR EACH ROW EXECUTE FUNCTION note_changed_row()
 CREATE TRIGGER users_noted_end AFTER DELETE ON users FOR EACH ROW EXECUTE FUNCTION note_changed_row()
 CREATE TRIGGER users_root BEFORE INSERT OR UPDATE ON users FOR EACH ROW EXECUTE FUNCTION keep_root()
 
@@ -3605,6 +3611,12 @@ AS $function$
     where r.address = p_address and r.derivation_key = p_key
       and (x.number, x.network = 'main') = (y.number, y.network = 'main'))
 $function$;
+
+CREATE OR REPLACE FUNCTION is_folded(folded text, name text)
+ RETURNS boolean
+ LANGUAGE sql
+ IMMUTABLE PARALLEL SAFE
+RETURN ((folded !~ '[A-Z\u200c\u200d]'::text) AND ((name ~ '[^ -~]'::text) OR (folded = translate(name, 'ABCDEFGHIJKLMNOPQRSTUVWXYZ'::text, 'abcdefghijklmnopqrstuvwxyz'::text))));
 
 CREATE OR REPLACE FUNCTION is_heard(p_type text)
  RETURNS boolean
@@ -5541,6 +5553,7 @@ realm may execute on is_attested()
 realm may execute on is_coin(text,text)
 realm may execute on is_confirmed()
 realm may execute on is_derived(text,integer,uuid)
+realm may execute on is_folded(text,text)
 realm may execute on is_heard(text)
 realm may execute on is_house(users)
 realm may execute on is_paid_by_ramp(chain_orders)

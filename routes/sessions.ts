@@ -1,6 +1,5 @@
 /** Routes of logins and of the keys they give. @module */
 import { z } from "zod";
-import { reachesRealm, type Scope } from "../domain/actor.ts";
 import { runQuery } from "../domain/command.ts";
 import { DomainError } from "../domain/errors.ts";
 import { agentOf } from "../domain/identity/logins.ts";
@@ -164,6 +163,9 @@ async function enter<P, Q, B>(
   const subject = `${realm.id} ${network}`;
   guard.check(subject);
   const action = `${call.route.method} ${call.route.path}`;
+  // Whatever may fail or refuse comes before a code is used up.
+  const sign = await services.signingKeys.signer();
+  const admitted = await services.limits.admitLater(realm, "write");
   const entrant = await guard.inTurn({ realm: realm.id, network, signal: call.signal() }, () => {
     guard.check(subject); // others may have used up its tries meanwhile
     return logIn(
@@ -178,6 +180,7 @@ async function enter<P, Q, B>(
         agent: agentOf(call.header("user-agent")),
         ttlS: services.config.userKeyTtlS,
         requestId: call.requestId,
+        admitted,
         openFactor: (user, ciphertext) =>
           services.secrets.decrypt("totp", `${realm.id} ${user}`, ciphertext),
       },
@@ -193,11 +196,6 @@ async function enter<P, Q, B>(
   for (const queue of [realm.id, digest.toHex(), APPLICATIONS]) {
     guard.welcome({ realm: queue, network });
   }
-  const charged = {
-    cost: "write" as const,
-    isHouse: reachesRealm({ scopes: entrant.user.scopes as Scope[] }),
-  };
-  const limits = await services.limits.admit(realm, charged);
   const claims = claimsOf(
     entrant.user,
     realm.id,
@@ -205,9 +203,13 @@ async function enter<P, Q, B>(
     services.config.userKeyTtlS,
     entrant.jti,
   );
-  const key = await services.signingKeys.sign(claims);
+  const key = await sign(claims);
   const body = JSON.stringify({ "x-api-key": key, expires_at: claims.expiresAt * 1000 });
-  return { status: call.route.status, body, headers: { ...limits } };
+  return {
+    status: call.route.status,
+    body,
+    headers: { ...await admitted(entrant.user.scopes.includes("realm")) },
+  };
 }
 
 /** Finds the realm that both keys name. Wrong ones are counted for their network. */

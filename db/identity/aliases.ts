@@ -32,13 +32,16 @@ const COLUMNS = [
 ] as const;
 
 /** Fields of a new alias. */
-export type NewAliasRow = Omit<AliasRow, "error" | "deleted_at" | "updated_at">;
+export type NewAliasRow = Omit<AliasRow, "error" | "deleted_at" | "updated_at"> & {
+  /** The form under which no other alias may be. */
+  folded: string;
+};
 
 /** Adds an alias. */
 export async function insertAlias(tx: Tx, alias: NewAliasRow): Promise<AliasRow> {
   const [row] = await tx<AliasRow[]>`
-    insert into aliases (id, alias, type, account, identity, data, owner, created_at)
-    values (${alias.id}, ${alias.alias}, ${alias.type}, ${alias.account}, ${alias.identity},
+    insert into aliases (id, alias, folded, type, account, identity, data, owner, created_at)
+    values (${alias.id}, ${alias.alias}, ${alias.folded}, ${alias.type}, ${alias.account}, ${alias.identity},
       ${tx.json(alias.data as never)}, ${alias.owner}, ${alias.created_at})
     returning ${tx(COLUMNS)}`;
   return row;

@@ -47,14 +47,17 @@ export type ListedUserRow = Omit<UserRow, "email" | "verifier">;
 const LISTED_COLUMNS = COLUMNS.filter((column) => column !== "email" && column !== "verifier");
 
 /** Fields of a new user. */
-export type NewUserRow = Omit<UserRow, "error" | "deleted_at" | "updated_at" | "active">;
+export type NewUserRow = Omit<UserRow, "error" | "deleted_at" | "updated_at" | "active"> & {
+  /** The form of the name under which no other user may be. */
+  folded: string;
+};
 
 /** Adds a user. */
 export async function insertUser(tx: Tx, user: NewUserRow): Promise<UserRow> {
   const [row] = await tx<UserRow[]>`
-    insert into users (id, username, email, verifier, password_digest, identity, roles, scopes,
+    insert into users (id, username, folded, email, verifier, password_digest, identity, roles, scopes,
       channel, data, owner, created_at)
-    values (${user.id}, ${user.username}, ${user.email}, ${user.verifier}, ${user.password_digest},
+    values (${user.id}, ${user.username}, ${user.folded}, ${user.email}, ${user.verifier}, ${user.password_digest},
       ${user.identity}, ${user.roles}, ${user.scopes}, ${tx.json(user.channel as never)},
       ${tx.json(user.data as never)}, ${user.owner}, ${user.created_at})
     returning ${tx(COLUMNS)}`;
@@ -132,11 +135,11 @@ export type UserChanges = Partial<
 export async function updateUser(
   tx: Tx,
   id: string,
-  to: UserRow & UserChanges,
+  to: UserRow & UserChanges & { folded: string },
   now: number,
 ): Promise<UserRow> {
   const [row] = await tx<UserRow[]>`
-    update users set username = ${to.username}, email = ${to.email}, verifier = ${to.verifier},
+    update users set username = ${to.username}, folded = ${to.folded}, email = ${to.email}, verifier = ${to.verifier},
       password_digest = ${to.password_digest}, roles = ${to.roles}, scopes = ${to.scopes},
       channel = ${tx.json(to.channel as never)}, data = ${tx.json(to.data as never)},
       active = ${to.active}, updated_at = ${now}

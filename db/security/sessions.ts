@@ -65,6 +65,8 @@ export interface EntryRow {
   scopes: string[];
   /** The database's time in milliseconds. */
   at: number;
+  /** Ids of keys up to this time are revoked. */
+  keysUntil: number;
 }
 
 /**
@@ -72,11 +74,13 @@ export interface EntryRow {
  * rights as they are now; null for a user who may not log in.
  */
 export async function lockVerifier(tx: Tx, user: string): Promise<EntryRow | null> {
-  const [row] = await tx<(Omit<EntryRow, "at"> & { at: string })[]>`
-    select verifier, roles, scopes,
+  const [row] = await tx<(Omit<EntryRow, "at" | "keysUntil"> & { at: string; until: string })[]>`
+    select verifier, roles, scopes, keys_until as until,
       floor(extract(epoch from clock_timestamp()) * 1000)::bigint as at
     from users where id = ${user} and active and deleted_at is null for share`;
-  return row === undefined ? null : { ...row, at: Number(row.at) };
+  if (row === undefined) return null;
+  const { at, until, ...entry } = row;
+  return { ...entry, at: Number(at), keysUntil: Number(until) };
 }
 
 /** Locks a user's row: logins that are being made come before or after this transaction. */
@@ -104,7 +108,8 @@ export async function insertRevocations(
 
 /**
  * Revokes all keys that a user has been given. The user's row is locked first: a login either has
- * its key before this moment, or sees the user as this transaction leaves it.
+ * its key before this moment, or sees the user as this transaction leaves it. The time up to which keys are revoked only
+ * grows, and the next key gets a greater one, however wrong the database's clock was.
  *
  * @returns logins whose time is still to come, as after the database's clock was set back: their keys are not revoked yet
  */
@@ -118,9 +123,14 @@ export async function insertUserRevocation(
     where user_id = ${revocation.user_id} and ended_at is null
     returning id, expires_at, created_at > clock_timestamp() as is_ahead`;
   await tx`
+    with until as (
+      update users set keys_until = greatest(keys_until + 1,
+        floor(extract(epoch from clock_timestamp()) * 1000)::bigint)
+      where id = ${revocation.user_id} returning keys_until
+    )
     insert into revocations (id, user_id, issued_before, expires_at, created_at)
-    values (${revocation.id}, ${revocation.user_id}, clock_timestamp(), ${revocation.expires_at},
-      ${revocation.created_at})`;
+    select ${revocation.id}, ${revocation.user_id}, to_timestamp(keys_until / 1000.0),
+      ${revocation.expires_at}, ${revocation.created_at} from until`;
   return ended.filter(({ is_ahead }) => is_ahead);
 }
 

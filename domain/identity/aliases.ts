@@ -30,6 +30,7 @@ import {
 } from "../entity.ts";
 import { DomainError } from "../errors.ts";
 import { isId, newId } from "../ids.ts";
+import { foldName } from "../names.ts";
 import { assertMay, covers, notFound, rightsOf } from "../permissions.ts";
 
 /** A request for an alias. */
@@ -111,8 +112,7 @@ export async function createAlias(tx: Tx, actor: Actor, input: NewAlias): Promis
 
 const TAKEN: readonly string[] = [
   "aliases_alias_key",
-  "aliases_alias_look",
-  "aliases_alias_fold",
+  "aliases_folded_key",
 ];
 
 /** Writes an alias whose target has been checked. @throws {DomainError} alias.taken */
@@ -122,6 +122,7 @@ export async function addAlias(tx: Tx, actor: Actor, input: NewAlias): Promise<A
       insertAlias(sp, {
         id: newId(actor.at),
         alias: input.alias,
+        folded: foldName(input.alias),
         type: input.type,
         account: input.account ?? null,
         identity: input.identity ?? null,

@@ -22,6 +22,7 @@ import {
   textColumn,
 } from "../collections/collection.ts";
 import { Flag, FreeForm, NewUsername } from "../entity.ts";
+import { foldName } from "../names.ts";
 import { DomainError } from "../errors.ts";
 import { Password } from "../security/passwords.ts";
 import { assertMayGrant } from "../permissions.ts";
@@ -109,7 +110,9 @@ export async function changeUser(
     `${row.roles}` !== `${next.roles}` || `${row.scopes}` !== `${next.scopes}`;
   if (ends) await revokeUser(tx, actor, row.id, ttlS);
   try {
-    return await tx.savepoint((sp) => updateUser(sp, row.id, next, actor.at));
+    return await tx.savepoint((sp) =>
+      updateUser(sp, row.id, { ...next, folded: foldName(next.username) }, actor.at)
+    );
   } catch (error) {
     const broken = brokenConstraint(error);
     if (!TAKEN.includes(broken ?? "")) throw error;

@@ -30,6 +30,7 @@ import {
 import { DomainError } from "../errors.ts";
 import { createIdentity } from "./identities.ts";
 import { isId, newId } from "../ids.ts";
+import { foldName } from "../names.ts";
 import { Password } from "../security/passwords.ts";
 import { assertMay, assertMayCreateUser, assertMayGrant, notFound } from "../permissions.ts";
 
@@ -67,7 +68,7 @@ export const Channel = z.strictObject({
 /** Constraints on names and addresses that another user may already have. */
 export const TAKEN: readonly string[] = [
   "users_username_key",
-  "users_username_look",
+  "users_folded_key",
   "users_admin_email",
 ];
 
@@ -130,6 +131,7 @@ export async function createUser(tx: Tx, actor: Actor, input: PreparedUser): Pro
       insertUser(sp, {
         id,
         username: input.username,
+        folded: foldName(input.username),
         email: input.email?.toLowerCase() ?? loginEmail(input),
         verifier: input.verifier,
         password_digest: crypto.randomUUID().replaceAll("-", ""),

@@ -42,6 +42,8 @@ export interface UsageCounter {
    * @throws {DomainError} rate.limited, credits.exhausted
    */
   charge(realm: string, tier: Tier, request: ChargedRequest): Allowance | Promise<Allowance>;
+  /** Reads what was counted of a realm, so that the next charge waits for nothing. */
+  prepare(realm: string): Promise<void>;
   /** The credits left in the month; null without limit. */
   credits(realm: string, tier: Tier): Promise<number | null>;
   /** Whether something was counted that is not in the table. */
@@ -97,6 +99,10 @@ export function openUsageCounter(platform: Pool, now: () => number): UsageCounte
       const usage = usages.get(realm);
       if (usage?.month === month) return take(usage, tier, request, now());
       return load(realm, month).then((loaded) => take(loaded, tier, request, now()));
+    },
+    async prepare(realm) {
+      const month = monthOf(now());
+      if (usages.get(realm)?.month !== month) await load(realm, month);
     },
     async credits(realm, tier) {
       if (tier.creditsPerMonth === null) return null;

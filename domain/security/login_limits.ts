@@ -9,6 +9,7 @@ import type { Pool, Tx } from "../../db/database.ts";
 import { type AttemptRow, closeAttempt, insertAttempt } from "../../db/security/sessions.ts";
 import { locking } from "../../db/transaction.ts";
 import { DomainError } from "../errors.ts";
+import { foldName } from "../names.ts";
 
 /** The name and network whose attempts are counted. */
 export interface LoginSubject {
@@ -53,7 +54,7 @@ export async function beginAttempt(
   rest: () => Promise<void>,
 ): Promise<LoginAttempt> {
   // Spellings by which the same user is found count as one.
-  const digest = hash("sha256", name.normalize("NFKC").toLowerCase(), "hex").slice(0, 32);
+  const digest = hash("sha256", foldName(name), "hex").slice(0, 32);
   const subjects = { network, pair: `${digest} ${network}`, name: digest };
   for (let waits = 0; waits < WAITS_MAX; waits++) {
     try {
@@ -94,14 +95,14 @@ function assertOpen({ state, retry_after_s }: AttemptRow, everyName: boolean): v
 }
 
 /**
- * Checks the password of an attempt. Where it could not be checked, the attempt is undone: who sends it again is not kept
- * waiting by it.
+ * Checks an attempt. Where it could not be checked, or is refused for another reason than being wrong, it is undone: who
+ * sends it again is not kept waiting by it.
  */
-export async function checkAttempt(
+export async function checkAttempt<T>(
   pool: Pool,
   { places }: LoginAttempt,
-  check: () => Promise<boolean>,
-): Promise<boolean> {
+  check: () => Promise<T>,
+): Promise<T> {
   try {
     return await check();
   } catch (error) {

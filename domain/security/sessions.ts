@@ -74,6 +74,11 @@ export interface Login {
   agent: string | null;
   /** Lifetime of the key, in seconds. */
   ttlS: number;
+  /**
+   * Counts a login that is right, of one who works for the realm or not; where it throws, nothing of it is used up. It may
+   * be called again.
+   */
+  admitted: (isHouse: boolean) => Promise<unknown>;
 }
 
 /**
@@ -116,10 +121,16 @@ export async function logIn(
   const attempt = await beginAttempt(pool, { name, network: login.network }, rest);
   const check = () => checkPassword(login.password, user?.verifier ?? null, login.realm);
   const right = await checkAttempt(pool, attempt, check);
-  const outcome = await serializable(pool, (tx) => admit(tx, login, user, right));
+  const outcome = await checkAttempt(
+    pool,
+    attempt,
+    () => serializable(pool, (tx) => admit(tx, login, user, right)),
+  );
   const welcome = typeof outcome === "object";
-  await endAttempt(pool, attempt, !welcome);
-  if (welcome) return outcome;
+  const ended = endAttempt(pool, attempt, !welcome);
+  // The login is stored and its code used: an attempt that stays open counts for half a minute, and refuses nothing here.
+  if (welcome) return await ended.then(() => outcome, () => outcome);
+  await ended;
   if (outcome === "code") throw wrongCode();
   throw new DomainError("auth.credentials", "the login is not right");
 }
@@ -154,11 +165,12 @@ async function admit(
     created_at: idTime(id),
   });
   if (!welcome) return known ? "code" : "password";
-  const { at, roles, scopes } = now; // they may be fewer than when the password was looked at
+  const { at, roles, scopes, keysUntil } = now; // rights may be fewer than when the password was looked at
+  await login.admitted(scopes.includes("realm")); // the last that may refuse it
   return {
     user: { ...user, roles, scopes },
     at,
-    jti: await keepLogin(tx, login, { user, at, method }),
+    jti: await keepLogin(tx, login, { user, at, method, keysUntil }),
   };
 }
 
@@ -166,9 +178,15 @@ async function admit(
 async function keepLogin(
   tx: Tx,
   login: Login,
-  { user, at, method }: { user: UserRow; at: number; method: LoginMethod },
+  { user, at, method, keysUntil }: {
+    user: UserRow;
+    at: number;
+    method: LoginMethod;
+    keysUntil: number;
+  },
 ): Promise<string> {
-  const jti = randomId(at);
+  // The clock may have been ahead when the user's keys were ended: this one is none of those.
+  const jti = randomId(Math.max(at, keysUntil + 1));
   const { expiresAt } = claimsOf(user, "", at, login.ttlS);
   await insertLogin(tx, {
     id: jti,

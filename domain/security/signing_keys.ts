@@ -20,6 +20,8 @@ import {
 /** Signs user keys and checks them. */
 export interface SigningKeys {
   sign(claims: Claims): Promise<string>;
+  /** Prepares to sign: what the function returned does then asks no database. */
+  signer(): Promise<(claims: Claims) => Promise<string>>;
   /**
    * Checks a user key, whichever process of the installation has signed it.
    *
@@ -100,9 +102,8 @@ export function openSigningKeys(options: SigningKeysOptions): SigningKeys {
   }
 
   return {
-    async sign(claims) {
-      return await signUserKey(await currentKey(), await issuerName(), claims);
-    },
+    signer: async () => signingWith(await currentKey(), await issuerName()),
+    sign: async (claims) => await signUserKey(await currentKey(), await issuerName(), claims),
     async verify(userKey) {
       return await verifyUserKey(userKey, await issuerName(), find);
     },
@@ -111,6 +112,10 @@ export function openSigningKeys(options: SigningKeysOptions): SigningKeys {
       return [...known.values()];
     },
   };
+}
+
+function signingWith(key: SigningKey, issuer: string): (claims: Claims) => Promise<string> {
+  return (claims) => signUserKey(key, issuer, claims);
 }
 
 /** Makes a signing key; its public half is stored before it signs anything. */

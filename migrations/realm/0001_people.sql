@@ -33,9 +33,16 @@ create function is_plain(name text) returns boolean language sql immutable paral
   return name is nfc normalized and name !~
     '^ | $|  |(^|[ -~])[\u200c\u200d]|[\u0001-\u001f\u007f-\u00a0\u00ad\u034f\u061c\u115f-\u1160\u1680\u17b4-\u17b5\u180b-\u180f\u2000-\u200b\u200e-\u200f\u2028-\u202f\u205f-\u206f\u2800\u3000\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff]';
 
+-- Whether a text may be the folded form of a name. The service folds (domain/names.ts), as a database knows letters
+-- beyond ASCII only by its locale; of names in ASCII there is but one.
+create function is_folded(folded text, name text) returns boolean language sql immutable parallel safe
+  return folded !~ '[A-Z\u200c\u200d]' and (name ~ '[^ -~]' or folded = translate(name,
+    'ABCDEFGHIJKLMNOPQRSTUVWXYZ', 'abcdefghijklmnopqrstuvwxyz'));
+
 create table users (
   id uuid primary key,
   username text not null unique check (length(username) between 1 and 200),
+  folded text not null unique check (length(folded) between 1 and 600),
   email text check (email = lower(email)),
   verifier text not null check (verifier like '$argon2id$%'),
   password_digest text not null,
@@ -45,15 +52,16 @@ create table users (
   channel jsonb not null default '{}' check (jsonb_typeof(channel) = 'object'),
   data jsonb not null default '{}' check (jsonb_typeof(data) = 'object'),
   active boolean not null default true,
+  keys_until bigint not null default 0,
   owner uuid not null,
   root uuid,
   error jsonb,
   deleted_at timestamptz,
   updated_at timestamptz,
   created_at timestamptz not null,
-  constraint users_username_plain check (is_plain(username))
+  constraint users_username_plain check (is_plain(username)),
+  constraint users_folded_plain check (is_folded(folded, username))
 );
-create unique index users_username_look on users (translate(username, e'\u200c\u200d', ''));
 create index users_owner on users (owner, id);
 create index users_root on users (identity, root) where root is not null;
 create index users_rooted on users (root, identity) where root is not null;
@@ -66,7 +74,8 @@ create index users_name on users (lower(username) text_pattern_ops)
 create index users_own_name on users (owner, lower(username) text_pattern_ops)
   where deleted_at is null and lower(username) is not null;
 create index users_email on users (email, owner) where email is not null and deleted_at is null;
-comment on index users_username_look is 'Joiners and non-joiners are visible by how letters join, or not at all: two names never differ by them alone.';
+comment on column users.folded is 'The username without joiners, case and signs of compatibility: two names never differ by them alone (docs/adr/0018-names.md).';
+comment on column users.keys_until is 'Keys of the user that carry no greater time in their ids (milliseconds since 1970) are revoked. It only grows, by one at least, and the next login gets a greater one: no clock decides.';
 comment on column users.root is 'The topmost user in its line of creators below the house, or itself: users of one root are one customer. Null for the house. Maintained by triggers.';
 comment on column users.password_digest is 'Opaque text shown in answers; says nothing of the verifier.';
 

@@ -110,6 +110,7 @@ create trigger accounts_facts
 create table aliases (
   id uuid primary key,
   alias text not null unique check (length(alias) between 1 and 200),
+  folded text not null unique check (length(folded) between 1 and 600),
   type text not null check (type in ('account', 'identity')),
   account uuid references accounts (id),
   identity uuid references identities (id),
@@ -121,12 +122,10 @@ create table aliases (
   created_at timestamptz not null,
   check ((type = 'account') = (account is not null)),
   check ((type = 'identity') = (identity is not null)),
-  constraint aliases_alias_plain check (is_plain(alias))
+  constraint aliases_alias_plain check (is_plain(alias)),
+  constraint aliases_folded_plain check (is_folded(folded, alias))
 );
-create unique index aliases_alias_look on aliases (translate(alias, e'\u200c\u200d', ''));
--- Payments are sent by alias, and people and their keyboards write Alice for alice: who took the other spelling would be
--- paid in the place of its owner (docs/adr/0018-names.md).
-create unique index aliases_alias_fold on aliases (lower(translate(alias, e'\u200c\u200d', '')));
+comment on column aliases.folded is 'The alias without joiners, case and signs of compatibility: payments are sent by alias, and who took another spelling would be paid in the place of its owner (docs/adr/0018-names.md).';
 create index aliases_name on aliases (lower(alias) text_pattern_ops)
   where deleted_at is null and lower(alias) is not null;
 create index aliases_own_name on aliases (owner, lower(alias) text_pattern_ops)

@@ -4,7 +4,12 @@
  * @module
  */
 import type { Allowance } from "../../domain/errors.ts";
-import { type ChargedRequest, openUsageCounter, type Tier } from "../../domain/realms/usage.ts";
+import {
+  type ChargedRequest,
+  type Cost,
+  openUsageCounter,
+  type Tier,
+} from "../../domain/realms/usage.ts";
 import type { Pool } from "../../domain/command.ts";
 import type { RealmContext } from "../../domain/realms/context.ts";
 import type { Log } from "../../log.ts";
@@ -20,6 +25,11 @@ export interface Limits {
    * @throws {DomainError} rate.limited, credits.exhausted
    */
   admit(realm: RealmContext, request: ChargedRequest): LimitHeaders | Promise<LimitHeaders>;
+  /**
+   * Prepares to count a request when it is known to succeed, and whose it is. The function returned counts it, once however often it is
+   * called, and gives the headers; it throws as `admit` does.
+   */
+  admitLater(realm: RealmContext, cost: Cost): Promise<(isHouse: boolean) => Promise<LimitHeaders>>;
   /** The header with the rest of the month's credits. */
   credits(realm: RealmContext): Promise<number>;
   /**
@@ -70,13 +80,23 @@ export function openLimits(
     }, FLUSH_MS);
   }
 
+  function admit(
+    realm: RealmContext,
+    request: ChargedRequest,
+  ): LimitHeaders | Promise<LimitHeaders> {
+    const tier = tierOf(realm);
+    if (isUnlimited(tier)) return UNLIMITED;
+    schedule();
+    const allowance = usage.charge(realm.id, tier, request);
+    return allowance instanceof Promise ? allowance.then(headersOf) : headersOf(allowance);
+  }
+
   return {
-    admit(realm, request) {
-      const tier = tierOf(realm);
-      if (tier.requestsPerSecond === null && tier.creditsPerMonth === null) return UNLIMITED;
-      schedule();
-      const allowance = usage.charge(realm.id, tier, request);
-      return allowance instanceof Promise ? allowance.then(headersOf) : headersOf(allowance);
+    admit,
+    async admitLater(realm, cost) {
+      if (!isUnlimited(tierOf(realm))) await usage.prepare(realm.id);
+      let counted: LimitHeaders | undefined;
+      return async (isHouse) => counted ??= await admit(realm, { cost, isHouse });
     },
     async credits(realm) {
       return await usage.credits(realm.id, tierOf(realm)) ?? ENDLESS;
@@ -106,6 +126,10 @@ export function headersOf(allowance: Allowance): LimitHeaders {
     "ratelimit-reset": `${allowance.resetS}`,
     "x-credits-remaining": `${allowance.credits ?? ENDLESS}`,
   };
+}
+
+function isUnlimited({ requestsPerSecond, creditsPerMonth }: Tier): boolean {
+  return requestsPerSecond === null && creditsPerMonth === null;
 }
 
 function tierOf(realm: RealmContext): Tier {

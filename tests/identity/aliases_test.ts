@@ -151,6 +151,56 @@ test("no alias differs from another one in the case of its letters alone, and no
   equal(await claim(thief, "shop-elan", trap), "made");
 });
 
+test("no name differs from another one by the case of its letters, in any script, or by signs of compatibility", async (realm) => {
+  const { account } = await realm.currency("1");
+  const made = async (path: string, body: Record<string, unknown>) => {
+    const { status, body: { code } } = await realm.admin.send("POST", path, body);
+    return status === 201 ? "made" : code;
+  };
+  const alias = (name: string) => made("/v1/aliases", { alias: name, type: "account", account });
+  const user = (username: string) => made("/v1/users", { username, password: PASSWORD });
+  const pairs = [
+    ["ada", "ADA"],
+    ["\u00e9lodie", "\u00c9LODIE"],
+    ["stra\u00dfe", "STRASSE"],
+    ["\u03bf\u03b4\u03cc\u03c2", "\u039f\u0394\u038c\u03a3"],
+    ["\u0438\u0432\u0430\u043d", "\u0418\u0412\u0410\u041d"],
+    ["bob", "\uff22\uff2f\uff22"],
+    ["o\ufb03ce", "office"],
+    ["\u{10428}x", "\u{10400}X"],
+  ];
+  for (const [one, other] of pairs) {
+    deepEqual([await alias(one), await alias(other)], ["made", "alias.taken"], other);
+    deepEqual([await user(one), await user(other)], ["made", "username.taken"], other);
+    const renamed = { username: other };
+    const { body } = await realm.admin.send("PATCH", `/v1/users/${realm.admin.id}`, renamed);
+    equal(body.code, "username.taken", other);
+  }
+  const own = await realm.user();
+  const path = `/v1/users/${own.id}`;
+  equal((await realm.admin.send("PATCH", path, { username: "Zo\u00eb" })).status, 200);
+  equal((await realm.admin.send("PATCH", path, { username: "ZO\u00cb" })).status, 200, "its own");
+  const long = "\ufdfa".repeat(100); // eighteen letters each
+  deepEqual([await alias(long), await user(long)], ["request.invalid", "request.invalid"]);
+});
+
+test("the database refuses a folded name that is not that of its name, as far as it knows letters", async (realm) => {
+  const { account } = await realm.currency("1");
+  const insert = (alias: string, folded: string) =>
+    realm.command((tx) =>
+      tx`insert into aliases (id, alias, folded, type, account, owner, created_at)
+        values (gen_random_uuid(), ${alias}, ${folded}, 'account', ${account}, ${realm.admin.id}, now())`
+        .then(() => {})
+    );
+  for (const [alias, folded] of [["Eve", "Eve"], ["Eve", "mallory"], ["\u00c9ve", "\u00e9vE"]]) {
+    await rejects(insert(alias, folded), { constraint_name: "aliases_folded_plain" });
+  }
+  const rename = realm.command((tx) =>
+    tx`update users set folded = 'mallory' where id = ${realm.admin.id}`.then(() => {})
+  );
+  await rejects(rename, { constraint_name: "users_folded_plain" });
+});
+
 test("a fill character, a tag or a blank that resembles others is no part of a name", async (realm) => {
   const { account } = await realm.currency("1");
   const unseen = [
@@ -250,10 +300,13 @@ Deno.test("the database takes no name with invisible characters, in no table of 
     ...["al\u{1d173}ice", "al\u00adice", "al\u180eice", "al\ufffbice", "al\u0085ice"],
   ];
   for (const [table, column] of tables) {
+    const folded = table === "users" || table === "aliases"
+      ? ", folded = lower(translate($1, U&'\\200c\\200d', ''))"
+      : "";
     const write = (name: string) =>
       rowsOf(
         realm,
-        `update ${table} set ${column} = $1 where ${
+        `update ${table} set ${column} = $1${folded} where ${
           table === "platform.realms" ? `id = '${realm.id}'` : "true"
         }`,
         [name],
@@ -287,11 +340,11 @@ Deno.test("the rule of names is one function in both sequences of migrations, th
   equal(rules[0].body, rules[1].body);
   await realm.database.builder.sql.begin(async (tx) => {
     await tx.unsafe("set local search_path to ''");
-    await tx.unsafe(`update "${schema}".users set username = 'plain'`);
+    await tx.unsafe(`update "${schema}".users set username = 'plain', folded = 'plain'`);
   });
   const hidden = realm.database.builder.sql.begin(async (tx) => {
     await tx.unsafe("set local search_path to ''");
-    await tx.unsafe(`update "${schema}".users set username = U&'al\\200bice'`);
+    await tx.unsafe(`update "${schema}".users set username = U&'al\\200bice', folded = 'x'`);
   });
   await rejects(async () => await hidden, /users_username_plain/);
 });

@@ -204,6 +204,31 @@ test("all logins of a user end, also one from before the database's clock was se
   deepEqual(codeOf(await me()), [401, "auth.revoked"]);
 });
 
+test("logins are taken after all of a user's were ended by a clock that was ahead, and end again", async (realm) => {
+  const user = await realm.user();
+  const name = await nameOf(realm, user.id);
+  const path = `/v1/users/${user.id}/logins`;
+  const ahead = Date.now() + 3_600_000;
+  // As revokeUser() left it while the database's clock was an hour ahead.
+  await realm.command((tx) =>
+    tx`with until as (update users set keys_until = ${ahead} where id = ${user.id})
+      insert into revocations (id, user_id, issued_before, expires_at, created_at)
+      values (gen_random_uuid(), ${user.id}, ${ahead}, ${ahead + 86_400_000}, ${ahead})`
+      .then(() => {})
+  );
+  for (let times = 0; times < 3; times++) {
+    const [one, two] = [await open(realm, name), await open(realm, name)];
+    await until(async () => codeOf(await user.send("GET", "/v1/auth/me"))[1] === "auth.revoked");
+    for (const { send } of [one, two]) equal((await send("GET", "/v1/auth/me")).status, 200);
+    const [{ created_at, expires_at }] = (await one.send("GET", "/v1/auth/logins")).body;
+    ok(created_at < ahead && expires_at < ahead + 86_400_000 - 1_800_000, "by the present clock");
+    deepEqual((await realm.admin.send("DELETE", path)).body, { id: user.id, ended: 2 });
+    for (const { send } of [one, two]) {
+      deepEqual(codeOf(await send("GET", "/v1/auth/me")), [401, "auth.revoked"]);
+    }
+  }
+});
+
 test("logout, a new password and changed rights take logins off the list", async (realm) => {
   const user = await realm.user();
   const name = await nameOf(realm, user.id);

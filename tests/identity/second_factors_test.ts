@@ -82,6 +82,33 @@ Deno.test("a recovery code stands in for a code once, however it is written", as
   await rejects(back, /stays so/);
 });
 
+Deno.test("a login that is right and refused by the realm's limits uses up no code, and no wrong try", async () => {
+  await using realm = await testRealm({ tier: "basic" });
+  const user = await realm.user();
+  const { codes, username, path, secret } = await guarded(user);
+  await realm.services.limits.flush();
+  const { sql } = realm.database.builder;
+  const used = (credits: number) =>
+    sql`update platform.usage set credits = ${credits} where realm = ${realm.id}`;
+  await used(250_000); // all of the tier's, as processes that start now read it
+  await using full = realm.another();
+  const body = { realm_key: realm.made.realm.realm_key, username, password: PASSWORD };
+  const headers = { "x-api-key": realm.made.applicationKey };
+  const enter = (send: typeof realm.nobody, code: string) =>
+    send("POST", "/v1/auth/login", { ...body, code }, headers);
+  const present = totpCode(secret, stepNow() + 1);
+  for (const code of [codes[0], present, codes[0], present, codes[0], present, codes[0]]) {
+    deepEqual(codeOf(await enter(full.send(null), code)), [402, "credits.exhausted"]);
+  }
+  deepEqual(codeOf(await enter(full.send(null), "AAAA-AAAA-AAAA-AAAA")), [401, "auth.credentials"]);
+  equal((await rowsOf(realm, "select from logins where user_id = $1", [user.id])).length, 0);
+  await used(0);
+  await using emptied = realm.another();
+  equal((await enter(emptied.send(null), codes[0])).status, 200);
+  equal((await enter(emptied.send(null), present)).status, 200);
+  equal((await user.send("GET", path)).body.recovery_codes_left, 9);
+});
+
 Deno.test("codes are guessed no more often than passwords", async () => {
   await using realm = await testRealm();
   const user = await realm.user();

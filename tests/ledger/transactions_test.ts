@@ -164,8 +164,8 @@ test("an alias of an identity stands for its default account of the asset", asyn
   };
   const alias = { type: "identity", identity: { id: receiver.identity }, alias: "@receiver" };
   await realm.command((tx) =>
-    tx`insert into aliases (id, alias, type, identity, owner, created_at)
-      values (gen_random_uuid(), ${alias.alias}, 'identity', ${receiver.identity},
+    tx`insert into aliases (id, alias, folded, type, identity, owner, created_at)
+      values (gen_random_uuid(), ${alias.alias}, ${alias.alias}, 'identity', ${receiver.identity},
         ${receiver.id}, now())`
   );
   const move = { source: { account }, destination: { alias: "@receiver" }, value: "1" };
@@ -193,8 +193,8 @@ test("a transfer that names no account is refused under its key, and stays refus
   deepEqual([first.status, first.body.code], [404, "alias.not_found"]);
   const add = (id: string) =>
     realm.command((tx) =>
-      tx`insert into aliases (id, alias, type, account, owner, created_at)
-        values (gen_random_uuid(), '@later', 'account', ${id}, ${realm.admin.id}, now())`
+      tx`insert into aliases (id, alias, folded, type, account, owner, created_at)
+        values (gen_random_uuid(), '@later', '@later', 'account', ${id}, ${realm.admin.id}, now())`
     );
   await add(other);
   const again = await realm.admin.send("POST", "/v1/transactions", move, key);

@@ -28,8 +28,8 @@ async function addUser(
 ): Promise<void> {
   await rowsOf(
     realm,
-    `insert into users (id, username, verifier, password_digest, identity, roles, scopes, owner, created_at)
-      select $1, $1::uuid::text, verifier, '', $2, array['admin', 'user'],
+    `insert into users (id, username, folded, verifier, password_digest, identity, roles, scopes, owner, created_at)
+      select $1, $1::uuid::text, $1::uuid::text, verifier, '', $2, array['admin', 'user'],
         case when $4 then array['own', 'realm'] else array['own'] end, $3, now()
       from users limit 1`,
     [of.id, of.identity, of.owner, of.house],
@@ -126,8 +126,8 @@ Deno.test("users that are made one by the other do not slow the check of their w
     `with recursive line as (
       select $1::uuid as owner, gen_random_uuid() as id, 1 as n
       union all select id, gen_random_uuid(), n + 1 from line where n < ${DEEP}
-    ) insert into users (id, username, verifier, password_digest, identity, roles, scopes, owner, created_at)
-      select l.id, l.id::text, u.verifier, '', u.identity, u.roles, u.scopes, l.owner, now()
+    ) insert into users (id, username, folded, verifier, password_digest, identity, roles, scopes, owner, created_at)
+      select l.id, l.id::text, l.id::text, u.verifier, '', u.identity, u.roles, u.scopes, l.owner, now()
       from line l cross join users u where u.id = $1 order by l.n`,
     [customer.id],
   );
