@@ -6,6 +6,7 @@ import { Socket } from "node:net";
 import postgres from "postgres";
 import { placingRows } from "./answer_rows.ts";
 import { oneCallerEach, sharedByAll } from "./one_caller.ts";
+import { guardGreeting } from "./server_greeting.ts";
 import { passwordFor } from "./server_password.ts";
 import { parametersOf, type Session } from "./session_settings.ts";
 import { tracingStatements } from "./statement_spans.ts";
@@ -69,10 +70,12 @@ function openOne(
   login: Login | null,
   closed: () => void,
 ): postgres.Sql {
+  const password = passwordFor(url, login?.password);
+  const isProven = password !== undefined;
   const sql = postgres(url, {
     ...serverOf(url),
     ...(login === null ? {} : { username: login.role }),
-    password: passwordFor(url, login?.password),
+    password,
     max: 1,
     prepare: options.prepare,
     idle_timeout: IDLE_OF[as.name] ?? IDLE_S,
@@ -108,7 +111,8 @@ function openOne(
     },
   });
   refuseUnwritable(sql.options.serializers);
-  limitStarts(sql.options, COPYING.includes(as.name));
+  const isPrompt = COPYING.includes(as.name);
+  limitStarts(sql.options, () => openSocket(isPrompt, sql.options.ssl ? null : { isProven }));
   return guardingStatements(placingRows(sql));
 }
 
@@ -154,13 +158,13 @@ const STARTS_MS = 2_000;
  * driver begins anew for ever, hundreds of times a second, and its caller waits. At each start it asks for a function that
  * makes sockets.
  */
-function limitStarts(options: object, isPrompt: boolean): void {
+function limitStarts(options: object, open: () => Socket): void {
   const starts: number[] = [];
   let asked = 0;
   Object.defineProperty(options, "socket", {
     get() {
       // It asks whether there is such a function, for the function, and whether its socket is connected.
-      if (asked > 0) return isPrompt && asked++ === 1 ? openPrompt : undefined;
+      if (asked > 0) return asked++ === 1 ? open : undefined;
       const now = performance.now();
       while (starts.length > 0 && starts[0] < now - STARTS_MS) starts.shift();
       starts.push(now);
@@ -170,14 +174,21 @@ function limitStarts(options: object, isPrompt: boolean): void {
       }
       asked = 1;
       setTimeout(() => asked = 0);
-      return isPrompt ? openPrompt : undefined;
+      return open;
     },
   });
 }
 
-/** Makes a socket that sends at once, also while the server has not confirmed what came before. */
-function openPrompt(): Socket {
-  return new Socket().setNoDelay(true);
+/**
+ * Makes a socket.
+ *
+ * @param isPrompt it sends at once, also while the server has not confirmed what came before
+ * @param plain whether the server must prove that it knows the password; null within TLS, where what it says is not seen
+ */
+function openSocket(isPrompt: boolean, plain: { isProven: boolean } | null): Socket {
+  const socket = new Socket();
+  if (isPrompt) socket.setNoDelay(true);
+  return plain === null ? socket : guardGreeting(socket, plain.isProven);
 }
 
 /** Writes an array of texts in PostgreSQL's form; an array that is text already stays. */
