@@ -30,7 +30,7 @@ function rowsOf(value: unknown): unknown[] {
  * in their query alone.
  */
 function nextQuery(link: string | null): string | null {
-  const [, target] = /<([^>]*)>\s*;[^,]*\brel="?next"?/i.exec(link ?? "") ?? [];
+  const [, target] = /<([^<>]*)>\s*;[^,]*\brel="?next"?/i.exec(link ?? "") ?? [];
   const at = target?.indexOf("?") ?? -1;
   return at < 0 ? null : target!.slice(at + 1).replace(/#.*$/, "");
 }

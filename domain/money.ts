@@ -108,7 +108,9 @@ export function assertScale(amount: string, decimals: number, path: string): voi
 export function toUnits(amount: string, decimals: number): bigint {
   const negative = isNegative(amount);
   const [whole, fraction = ""] = (negative ? amount.slice(1) : amount).split(".");
-  const kept = fraction.replace(/0+$/, "");
+  let end = fraction.length; // an expression would take the square of the zeros that others follow
+  while (fraction[end - 1] === "0") end--;
+  const kept = fraction.slice(0, end);
   if (kept.length > decimals) throw new RangeError(`${amount} has more than ${decimals} places`);
   const units = BigInt(whole + kept.padEnd(decimals, "0"));
   return negative ? -units : units;

@@ -7,6 +7,7 @@
 import { promisify } from "node:util";
 import { gzip } from "node:zlib";
 import type { Reply } from "./route.ts";
+import { choiceOf } from "./validation.ts";
 
 /** Answers from this size on are compressed, in bytes. */
 const LARGE = 32 * 1024;
@@ -36,7 +37,7 @@ const VARY = { vary: "accept-encoding" };
 /** Whether a client takes gzip: by name or by `*`, and not with the weight 0 (RFC 9110, 12.5.3). */
 export function takesGzip(accept: string | null): boolean {
   let [named, any] = [null as boolean | null, false];
-  for (const one of accept?.toLowerCase().split(",") ?? []) {
+  for (const one of choiceOf(accept)?.toLowerCase().split(",") ?? []) {
     const [coding, ...parameters] = one.split(";").map((part) => part.trim());
     const isWanted = !parameters.some((part) => /^q=0(\.0{0,3})?$/.test(part));
     if (coding === "gzip" || coding === "x-gzip") named = isWanted;

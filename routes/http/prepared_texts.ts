@@ -6,6 +6,7 @@
 import { hash } from "node:crypto";
 import type { Call, Reply } from "./route.ts";
 import { isKnown } from "./preconditions.ts";
+import { choiceOf } from "./validation.ts";
 
 /** A text that is ready to be sent. */
 export interface Prepared {
@@ -51,7 +52,7 @@ export function replyPrepared<P, Q, B>(
 /** Whether `accept-encoding` names gzip, or all, and does not refuse it. */
 export function acceptsGzip(header: string | null): boolean {
   const given = new Map(
-    (header ?? "").toLowerCase().split(",").map((text): [string, boolean] => {
+    (choiceOf(header) ?? "").toLowerCase().split(",").map((text): [string, boolean] => {
       const [coding, ...parameters] = text.split(";").map((part) => part.trim());
       return [coding, !parameters.some((one) => /^q\s*=\s*0(\.0*)?$/.test(one))];
     }),

@@ -307,8 +307,17 @@ export function isHost(host: string): boolean {
   return /^([\w.-]{1,254}|\[[0-9a-f:.]{2,45}\])(:\d{0,5})?$/i.test(host);
 }
 
+/** Longest header by which an answer's form is chosen; browsers send some hundred characters. */
+const CHOICE_MAX = 2000;
+
+/** A header by which an answer's form is chosen. A longer one counts as none: it is not worth its reading. */
+export function choiceOf(header: string | null): string | null {
+  return header !== null && header.length > CHOICE_MAX ? null : header;
+}
+
 /** Whether the caller takes one of these media types. */
-export function accepts(accept: string | null, types: readonly string[]): boolean {
+export function accepts(given: string | null, types: readonly string[]): boolean {
+  const accept = choiceOf(given);
   if (accept === null || accept.trim() === "") return true;
   return accept.split(",").some((text) => {
     const [range, ...parameters] = text.split(";").map((part) => part.trim().toLowerCase());

@@ -17,6 +17,8 @@ const METADATA = 19;
 /** Bytes before the name: in the extension the authority and the mint, in the account a key too. */
 const BEFORE_NAME = { extension: 64, account: 65 } as const;
 const TEXT_MAX = 64;
+/** Bytes of a text that are read: zeros may follow it. */
+const READ_MAX = 1000;
 
 /**
  * Reads a mint's description as the quorum reports it; without a height its supply, which changes between
@@ -89,5 +91,6 @@ function nameOf(
 }
 
 function shown(bytes: Uint8Array): string {
-  return plain(new TextDecoder().decode(bytes).replace(/\0+$/, "")).slice(0, TEXT_MAX);
+  const text = new TextDecoder().decode(bytes.subarray(0, READ_MAX));
+  return plain(text.replace(/\0+$/, "")).slice(0, TEXT_MAX);
 }

@@ -78,7 +78,7 @@ export function reasonOf(
   const told = withoutCredentials(toldIn(text) ?? text, credentials);
   const plain = told
     .replace(/https?:\/\/[^\s"']*/g, "…")
-    .replace(/\b[\w-]*(signature|sign|key|secret|token)=[^&\s"']*/gi, "…")
+    .replace(/[\w-]{0,30}(signature|sign|key|secret|token)=[^&\s"']*/gi, "…")
     // deno-lint-ignore no-control-regex -- text from outside
     .replace(/[\u0000-\u001f\u007f-\u009f\u2028\u2029\u202a-\u202e]+/g, " ")
     .trim();
