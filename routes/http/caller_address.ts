@@ -27,7 +27,7 @@ export function readNetworks(texts: readonly string[]): Network[] {
  * Finds the address that a request comes from.
  *
  * @param connection the address at the other end of the connection
- * @throws {DomainError} request.malformed where two headers name different callers
+ * @throws {DomainError} request.malformed where two headers name different callers, or one cannot be read
  */
 export function callerAddress(
   headers: RequestHeaders,
@@ -73,13 +73,27 @@ function outermost(
   return known;
 }
 
+/** Longest header of a chain of proxies. */
+const CHAIN_MAX = 4000;
+
+function assertShort(header: string): void {
+  if (header.length <= CHAIN_MAX) return;
+  throw new DomainError("request.malformed", "the header that names the caller is too long");
+}
+
 function hops(header: string | null): string[] | null {
+  if (header !== null) assertShort(header);
   return header === null ? null : header.split(",").map((hop) => hop.trim());
 }
 
 /** The `for` of each element of a Forwarded header (RFC 7239). */
 function forwarded(header: string | null): string[] | null {
   if (header === null) return null;
+  assertShort(header);
+  // A quotation that the caller begins and does not end would take in the element that the proxy has added.
+  if (header.split('"').length % 2 === 0) {
+    throw new DomainError("request.malformed", "Forwarded has a quotation without an end");
+  }
   return splitOutsideQuotes(header, ",").map((element) => {
     const pairs = splitOutsideQuotes(element, ";").map((pair) => pair.trim());
     const [hop] = pairs.filter((pair) => /^for=/i.test(pair));

@@ -45,6 +45,21 @@ Deno.test("a caller does not choose its address by the header that the proxy doe
   throws(() => seen("10.0.0.1", both), { code: "request.malformed" });
 });
 
+Deno.test("a quotation that a caller does not end takes in nothing that the proxy has added, and a long chain is not read", () => {
+  const forwarded = (text: string) => () => seen("10.0.0.1", { forwarded: text });
+  const own = "for=192.0.2.66"; // as the proxy adds it
+  for (const said of ['for=198.51.100.7;x="', 'for=198.51.100.7;x="a"b"', '"']) {
+    throws(forwarded(`${said}, ${own}`), { code: "request.malformed" }, said);
+    throws(forwarded(`${said}, for="[2001:db8::5]:99"`), { code: "request.malformed" }, said);
+  }
+  equal(forwarded(`for=198.51.100.7;x="\\", ${own}`)(), "192.0.2.66");
+  const long = "for=198.51.100.7, ".repeat(300);
+  throws(forwarded(long + own), { code: "request.malformed" });
+  throws(() => seen("10.0.0.1", { "x-forwarded-for": "1.1.1.1,".repeat(900) + "192.0.2.66" }), {
+    code: "request.malformed",
+  });
+});
+
 Deno.test("the trail and the limits know callers behind a proxy by their own addresses", async () => {
   await using realm = await testRealm({ env: { TRUSTED_PROXIES: "127.0.0.0/8, ::1" } });
   const app = createApp(realm.services, PLATFORM_KEY);
