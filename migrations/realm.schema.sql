@@ -1358,6 +1358,7 @@ CREATE INDEX order_attempts_late ON order_attempts USING btree (order_id) WHERE 
 CREATE UNIQUE INDEX order_attempts_late_order ON order_attempts USING btree (late_order_id) WHERE (late_order_id IS NOT NULL)
 CREATE INDEX order_attempts_orphaned ON order_attempts USING btree (order_id) WHERE (proof = 'orphaned'::text)
 CREATE TRIGGER order_attempts_change BEFORE INSERT OR UPDATE OF order_id, attempt, plan, inputs, hash, raw, expires, fee, sent_at, outcome, cancels, borne_by, unreadable, dropped, proof, proof_by, proof_height, proof_reached, late_order_id, created_at ON order_attempts FOR EACH ROW EXECUTE FUNCTION check_attempt()
+CREATE TRIGGER order_attempts_forgotten BEFORE UPDATE OF seen_height ON order_attempts FOR EACH ROW WHEN (((old.seen_height IS NOT NULL) AND (new.seen_height IS NULL))) EXECUTE FUNCTION check_forgotten()
 CREATE TRIGGER order_attempts_quarantined BEFORE UPDATE OF raw ON order_attempts FOR EACH ROW WHEN (((old.raw IS NULL) AND (new.raw IS NOT NULL) AND (old.plan <> '{}'::text))) EXECUTE FUNCTION refuse_signature()
 CREATE TRIGGER order_attempts_stay BEFORE DELETE OR TRUNCATE ON order_attempts FOR EACH STATEMENT EXECUTE FUNCTION refuse_change()
 
@@ -2594,6 +2595,9 @@ begin
               and r.state = 'mined' and r.hash = new.hash
               and (r.chain, r.network, r.ramp) = (o.chain, o.network, o.ramp)))
         then 'was not mined late'
+      when old.late_order_id is null and new.late_order_id is not null and o.purpose in ('withdrawal', 'batch')
+          and (o.state in ('signed', 'sent') or o.state = 'mined' and o.succeeded is not false)
+        then 'is booked beside another that may be mined'
       when old.dropped and (new.dropped, new.proof, new.proof_by, new.proof_height, new.proof_reached)
           is distinct from (old.dropped, old.proof, old.proof_by, old.proof_height, old.proof_reached)
         then 'stays dropped'
@@ -2743,6 +2747,20 @@ begin
       using errcode = 'check_violation', constraint = 'transactions_deposit';
   end if;
   return null;
+end $function$;
+
+CREATE OR REPLACE FUNCTION check_forgotten()
+ RETURNS trigger
+ LANGUAGE plpgsql
+ SET search_path TO 'realm', 'pg_temp'
+AS $function$
+begin
+  if not exists (select from chain_orders o where o.id = new.order_id and (in_quarantine(o.ramp) or exists (
+      select from chain_cursors c where (c.chain, c.network) = (o.chain, o.network) and c.height < old.seen_height))) then
+    raise exception 'block % has transaction % of order %', old.seen_height, new.attempt, new.order_id
+      using errcode = 'check_violation', constraint = 'order_attempts_forgotten';
+  end if;
+  return new;
 end $function$;
 
 CREATE OR REPLACE FUNCTION check_gas_held()
@@ -2916,6 +2934,9 @@ begin
   if new.state <> 'new' or new.doubtful or coalesce(new.asked_at::text, new.reference, new.claimed, new.hash) is not null
     or coalesce(new.deposit, new.withdrawal) is not null then
     raise exception 'a transfer begins as new' using errcode = 'check_violation', constraint = 'ramp_transfers_new';
+  end if;
+  if new.created_at > clock_timestamp() + interval '1 minute' then
+    raise exception 'the transfer is of the future' using errcode = 'check_violation', constraint = 'ramp_transfers_dated';
   end if;
   if new.kind = 'deposit' and not exists (select from addresses a
       where (a.chain, a.network, a.address) = (new.chain, new.network, new.address)

@@ -432,6 +432,9 @@ begin
               and r.state = 'mined' and r.hash = new.hash
               and (r.chain, r.network, r.ramp) = (o.chain, o.network, o.ramp)))
         then 'was not mined late'
+      when old.late_order_id is null and new.late_order_id is not null and o.purpose in ('withdrawal', 'batch')
+          and (o.state in ('signed', 'sent') or o.state = 'mined' and o.succeeded is not false)
+        then 'is booked beside another that may be mined'
       when old.dropped and (new.dropped, new.proof, new.proof_by, new.proof_height, new.proof_reached)
           is distinct from (old.dropped, old.proof, old.proof_by, old.proof_height, old.proof_reached)
         then 'stays dropped'
@@ -469,6 +472,19 @@ end $$;
 create trigger order_attempts_change before insert or update of order_id, attempt, plan, inputs, hash, raw, expires, fee, sent_at,
     outcome, cancels, borne_by, unreadable, dropped, proof, proof_by, proof_height, proof_reached, late_order_id, created_at
   on order_attempts for each row execute function check_attempt();
+
+-- A block that showed an attempt is forgotten where the chain has lost it, and the cursor went back, or by a reconciliation.
+create function check_forgotten() returns trigger language plpgsql as $$
+begin
+  if not exists (select from chain_orders o where o.id = new.order_id and (in_quarantine(o.ramp) or exists (
+      select from chain_cursors c where (c.chain, c.network) = (o.chain, o.network) and c.height < old.seen_height))) then
+    raise exception 'block % has transaction % of order %', old.seen_height, new.attempt, new.order_id
+      using errcode = 'check_violation', constraint = 'order_attempts_forgotten';
+  end if;
+  return new;
+end $$;
+create trigger order_attempts_forgotten before update of seen_height on order_attempts
+  for each row when (old.seen_height is not null and new.seen_height is null) execute function check_forgotten();
 create trigger order_attempts_stay before delete or truncate on order_attempts
   for each statement execute function refuse_change();
 

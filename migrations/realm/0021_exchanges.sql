@@ -220,6 +220,9 @@ begin
     or coalesce(new.deposit, new.withdrawal) is not null then
     raise exception 'a transfer begins as new' using errcode = 'check_violation', constraint = 'ramp_transfers_new';
   end if;
+  if new.created_at > clock_timestamp() + interval '1 minute' then
+    raise exception 'the transfer is of the future' using errcode = 'check_violation', constraint = 'ramp_transfers_dated';
+  end if;
   if new.kind = 'deposit' and not exists (select from addresses a
       where (a.chain, a.network, a.address) = (new.chain, new.network, new.address)
       and new.account in (a.account, a.target_account)) then

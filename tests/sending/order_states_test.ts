@@ -289,7 +289,13 @@ Deno.test("an order without inputs has one transaction at a time: the next deman
   const proven = "dropped = true, proof = 'expired', proof_height = 100, proof_reached = 91";
   await rowsOf(funded.realm, "update order_attempts set seen_height = 89");
   equal(await refusedBy(funded, change(proven)), "order_attempts_change", "a block has it");
-  await rowsOf(funded.realm, "update order_attempts set seen_height = null");
+  const forget = "update order_attempts set seen_height = null";
+  const scanTo = (height: number) =>
+    rowsOf(funded.realm, `update chain_cursors set height = ${height}`);
+  await scanTo(89);
+  equal(await refusedBy(funded, forget), "order_attempts_forgotten", "the chain has its block");
+  await scanTo(88);
+  await rowsOf(funded.realm, forget);
   await rowsOf(funded.realm, `${change(proven)}; ${enter("state = 'new', hash = null")}`);
   const booked = "update order_attempts set seen_height = 89, late_order_id = order_id";
   equal(await refusedBy(funded, booked), "order_attempts_change", "by an order that was not found");
