@@ -2,7 +2,12 @@
 import { deepEqual, equal, match, ok } from "node:assert/strict";
 import { type FundedRamp, openFundedRamp, OUTSIDE } from "../support/evm_fixture.ts";
 import { rowsOf } from "../support/realm.ts";
-import { type FaultyNode, NodeError, startFaultyNode } from "../support/nodes/faulty_node.ts";
+import {
+  type FaultyNode,
+  NodeError,
+  startFaultyNode,
+  type Trick,
+} from "../support/nodes/faulty_node.ts";
 
 const ETHER = 10n ** 18n;
 const SEND = "eth_sendRawTransaction";
@@ -134,18 +139,41 @@ Deno.test("a withdrawal that one of two nodes refuses waits with the reason, and
   await paid(funded, 1n, 1n);
 });
 
+const LOW = { oldestBlock: "0x1", baseFeePerGas: ["0x1", "0x1"], gasUsedRatio: [0], reward: [] };
+
+Deno.test("a withdrawal and its charge are priced by the newest block while one of two nodes reports hardly any base fee", async () => {
+  const made: FaultyNode[] = [];
+  const front = (url: string) => {
+    made.push(startFaultyNode(url, answerLow));
+    return `${made[0].url},${url}`;
+  };
+  const answerLow: Trick = ({ method }) => method === "eth_feeHistory" ? LOW : undefined;
+  await using funded = await openFundedRamp({ front });
+  await using _lying = made[0];
+  const { body: { id } } = await funded.withdraw("1");
+  equal((await funded.finish(id)).status, "DONE");
+  const [order] = await rowsOf<Record<string, string>>(
+    funded.realm,
+    "select charged::text, fee::text, (select count(*) from order_attempts)::text as attempts from chain_orders",
+  );
+  equal(order.attempts, "1");
+  ok(BigInt(order.fee) <= BigInt(order.charged), `${order.fee} of ${order.charged}`);
+  await paid(funded, 1n, 1n);
+});
+
 Deno.test("a price that one of two nodes reports far too low is bid anew once it reports the truth, within the charge", async () => {
   const made: FaultyNode[] = [];
   const front = (url: string) => {
-    made.push(startFaultyNode(url));
-    return `${made[0].url},${url}`;
+    made.push(startFaultyNode(url), startFaultyNode(url));
+    return made.map((one) => one.url).join();
   };
   await using funded = await openFundedRamp({ front });
   await using lying = made[0];
-  lying.trick = ({ method }) => {
-    if (method !== "eth_feeHistory") return undefined;
-    return { oldestBlock: "0x1", baseFeePerGas: ["0x1", "0x1"], gasUsedRatio: [0], reward: [] };
-  };
+  await using other = made[1];
+  // Neither shows the header of a block, which would prove the base fee.
+  const hidden: Trick = ({ method }) => method === "eth_getBlockByHash" ? null : undefined;
+  other.trick = hidden;
+  lying.trick = (question) => question.method === "eth_feeHistory" ? LOW : hidden(question);
   const { body: { id } } = await funded.withdraw("1");
   for (let round = 0; round < 2; round++) await funded.advance();
   const orders = "select state, error, charged::text, fee::text from chain_orders";

@@ -3,9 +3,9 @@ import type { Chain } from "../../../workers/chains/chain.ts";
 import { openCoins } from "../../../workers/chains/bitcoin/chain.ts";
 import { COIN_TABLES, type CoinChainId } from "../../../workers/chains/bitcoin/networks.ts";
 import { SPEEDS } from "../../../domain/speeds.ts";
-import { failsAs, pays } from "../conformance.ts";
+import { failsAs, pays, signed } from "../conformance.ts";
 import { NodeError, startFaultyNode } from "../../support/nodes/faulty_node.ts";
-import { newParty } from "./fixture.ts";
+import { newParty, openLitecoindFixture } from "./fixture.ts";
 
 /** A node's report on fees; numbers are written as in JSON. */
 interface Said {
@@ -127,4 +127,38 @@ Deno.test("an order that cannot be paid is refused before a coin is chosen", asy
     await bad("unsupported", { kind: "deploy" });
   }
   for (const chain of chains) chain.close();
+});
+
+Deno.test("of two nodes one that tells low rates holds up no payment, and one that tells high ones makes none dear: the newest blocks decide", async () => {
+  await using fixture = await openLitecoindFixture("LITECOIN");
+  const { node, payer, mine } = fixture;
+  // A payment at the rate of the table, which a node without estimates has, in each of three blocks.
+  for (let block = 0; block < 3; block++) {
+    const made = await signed(
+      fixture,
+      payer,
+      pays(payer, (await newParty("LITECOIN")).address, 10n ** 6n),
+    );
+    await fixture.chain.broadcast(made.signed);
+    await mine();
+  }
+  const { fast } = COIN_TABLES.LITECOIN.fallback;
+  const telling = (rate: number) =>
+    startFaultyNode(
+      node.url,
+      ({ method }) => method === "estimatesmartfee" ? { feerate: rate } : undefined,
+    );
+  await using low = telling(0.00001);
+  await using high = telling(0.005);
+  const chain = await fixture.open(low.url, high.url);
+  const draft = await chain.draft(pays(payer, payer.address, 10n ** 6n), "medium");
+  const rate = BigInt(JSON.parse(draft.body).rate);
+  ok(10n * rate >= 9n * fast && 10n * rate <= 11n * fast, `${rate}`);
+  ok(chain.reports().some((one) => /rates of fees far apart/.test(one)));
+  await using near = telling(0.000015);
+  const agreed = await (await fixture.open(low.url, near.url)).draft(
+    pays(payer, payer.address, 10n ** 6n),
+    "medium",
+  );
+  equal(JSON.parse(agreed.body).rate, "1000");
 });

@@ -152,3 +152,47 @@ Deno.test("a node without a fee history reports no price", async () => {
 function hex(value: bigint): string {
   return `0x${value.toString(16)}`;
 }
+
+Deno.test("of two nodes one that tells hardly any base fee holds up no payment, and one that tells much makes none dearer: the newest block decides", async () => {
+  await using fixture = await openEvmFixture();
+  const { payer, anvil } = fixture;
+  const honest = (await fixture.chain.quote(null)).fast.base;
+  for (const base of [1n, 4_000n * GWEI]) {
+    await using lying = startFaultyNode(
+      anvil.url,
+      answering("eth_feeHistory", history(base, [[0n, 0n, 0n]])),
+    );
+    const chain = await fixture.open(lying.url, anvil.url);
+    const { fast } = await chain.quote(null);
+    ok(10n * fast.base >= 9n * honest && 10n * fast.base <= 12n * honest, `${fast.base}`);
+    const { plan, signed: made } = await signed(
+      { ...fixture, chain },
+      payer,
+      pays(payer, newParty().address, 1n),
+    );
+    equal((await chain.broadcast(made)).outcome, "accepted");
+    await fixture.mine();
+    const status = await fixture.chain.status({ attempts: [made], since: 0, depth: 1 });
+    equal(status.state, "mined", `${plan.fee}`);
+    equal(chain.reports().filter((one) => /prices of gas far apart/.test(one)).length > 0, true);
+  }
+});
+
+Deno.test("a node that lies about a base fee and its block proves nothing, and of both nodes the lower price counts", async () => {
+  await using fixture = await openEvmFixture();
+  const { anvil } = fixture;
+  const low = history(1n, [[0n, 0n, 0n]]);
+  const trick: Trick = async ({ method, params }) => {
+    if (method === "eth_feeHistory") return low;
+    if (method !== "eth_getBlockByHash") return undefined;
+    return { ...await anvil.rpc<object>(method, ...params), baseFeePerGas: "0x1" };
+  };
+  await using lying = startFaultyNode(anvil.url, trick);
+  await using silent = startFaultyNode(
+    anvil.url,
+    ({ method }) => method === "eth_getBlockByHash" ? null : undefined,
+  );
+  const chain = await fixture.open(lying.url, silent.url);
+  const quoted = await chain.quote(null);
+  equal(quoted.fast.base, 21_000n * 2n);
+});

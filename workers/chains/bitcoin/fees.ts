@@ -11,6 +11,7 @@ import type { Fee } from "../outgoing.ts";
 import { reachedBy } from "../quorum.ts";
 import { RpcError } from "../rpc.ts";
 import type { Contract } from "../observations.ts";
+import { provenRate } from "./block_rates.ts";
 import type { CoinChain } from "./context.ts";
 import type { CoinTable } from "./networks.ts";
 import { isMissingMethod, satoshi } from "./node_answers.ts";
@@ -68,20 +69,38 @@ export function ceilingOf(table: CoinTable, { bySpeed }: Rates): bigint {
   return ceiling < table.rateMax ? ceiling : table.rateMax;
 }
 
+/** Rates of nodes that follow the same chain are seldom this many times apart. */
+const APART = 2n;
+
 /**
  * Asks for the rates that as many nodes as the quorum reach: a node that reports too much raises no
- * price.
+ * price. Where one tells far more than that, the newest blocks decide, as far as the highest goes: of two nodes one that
+ * reports too little would else have payments wait for ever.
  */
-export async function agreedRates({ nodes, table }: CoinChain): Promise<Rates> {
+export async function agreedRates(chain: CoinChain): Promise<Rates> {
+  const { nodes, table } = chain;
   const { heard } = await nodes.hear((peer) => readRates(table, peer));
-  const reached = (figure: (rates: Rates) => bigint) =>
-    reachedBy(heard.map(({ answer }) => figure(answer)), nodes.quorum);
-  const bySpeed = {
-    slow: reached((rates) => rates.bySpeed.slow),
-    medium: reached((rates) => rates.bySpeed.medium),
-    fast: reached((rates) => rates.bySpeed.fast),
+  const told = (figure: (rates: Rates) => bigint) => heard.map(({ answer }) => figure(answer));
+  const reached = (figure: (rates: Rates) => bigint) => reachedBy(told(figure), nodes.quorum);
+  const isApart = SPEEDS.some((speed) => {
+    const rate = (rates: Rates) => rates.bySpeed[speed];
+    return largest(told(rate)) > APART * reached(rate);
+  });
+  const proven = isApart ? await provenRate(chain) : null;
+  if (isApart) {
+    const names = heard.map(({ peer }) => peer.name).join(", ");
+    nodes.report(`nodes tell rates of fees far apart (asked: ${names})`);
+  }
+  const rate = (speed: Speed) => {
+    const figure = (rates: Rates) => rates.bySpeed[speed];
+    const highest = largest(told(figure));
+    const least = proven === null || proven < highest ? proven ?? 0n : highest;
+    return largest([reached(figure), least]);
   };
-  return { bySpeed, step: reached((rates) => rates.step) };
+  return {
+    bySpeed: { slow: rate("slow"), medium: rate("medium"), fast: rate("fast") },
+    step: reached((rates) => rates.step),
+  };
 }
 
 /** Asks a node for its rates. */

@@ -8,9 +8,10 @@ import { ChainError } from "../chain.ts";
 import { allOf, type Peer } from "../node_pool.ts";
 import { type Speed, SPEEDS } from "../../../domain/speeds.ts";
 import type { Fee } from "../outgoing.ts";
-import { reachedBy } from "../quorum.ts";
+import { reachedBy, type Witness } from "../quorum.ts";
 import { RpcError } from "../rpc.ts";
 import type { Contract } from "../observations.ts";
+import { provenBaseFee } from "./base_fee.ts";
 import type { Evm } from "./context.ts";
 import { readAddresses } from "./erc20.ts";
 import { big, bytes } from "./node_answers.ts";
@@ -57,9 +58,13 @@ function quoted(evm: Evm, { likely }: GasPrice, feeToken: Contract): bigint {
   return feeToken === null && likely > gasPriceMax ? gasPriceMax : likely;
 }
 
+/** Prices of nodes that follow the same chain are not this many times apart. */
+const APART = 2n;
+
 /**
  * Asks for the prices that as many nodes as the quorum reach: a node that reports too much raises no
- * price.
+ * price. Where one tells far more than that, the newest block decides, as far as the highest goes: of two nodes one that
+ * reports too little would else have payments wait for ever.
  */
 export async function agreedPrices(
   evm: Evm,
@@ -67,13 +72,41 @@ export async function agreedPrices(
 ): Promise<Record<Speed, GasPrice>> {
   const { quorum } = evm.nodes;
   const { heard } = await evm.nodes.hear((peer) => gasPrices(evm, peer, feeToken));
+  const told = (speed: Speed, figure: "likely" | "max" | "tip") =>
+    heard.map(({ answer }) => answer[speed][figure]);
+  const isApart = SPEEDS.some((speed) =>
+    told(speed, "likely").reduce(largest) > APART * reachedBy(told(speed, "likely"), quorum)
+  );
+  const base = isApart ? await arbitrate(evm, heard, feeToken) : null;
   return bySpeed((speed) => {
-    const told = heard.map(({ answer }) => answer[speed]);
-    const reached = (figure: "likely" | "max" | "tip") =>
-      reachedBy(told.map((price) => price[figure]), quorum);
-    const [likely, max, tip] = [reached("likely"), reached("max"), reached("tip")];
-    return { likely, max, tip: tip < max ? tip : max, bids: told[0].bids };
+    const figure = (name: "likely" | "max", proven: bigint | null) => {
+      const reached = reachedBy(told(speed, name), quorum);
+      const highest = told(speed, name).reduce(largest);
+      return proven === null ? reached : largest(reached, proven < highest ? proven : highest);
+    };
+    const least = base === null ? null : pricedBy(base, evm.table.tipMin);
+    const [likely, max] = [
+      figure("likely", least?.likely ?? null),
+      figure("max", least?.max ?? null),
+    ];
+    const tip = reachedBy(told(speed, "tip"), quorum);
+    return { likely, max, tip: tip < max ? tip : max, bids: heard[0].answer[speed].bids };
   });
+}
+
+/** Reports nodes whose prices lie far apart, and gives the base fee that a block proves, where one does. */
+async function arbitrate(
+  evm: Evm,
+  heard: readonly { readonly peer: Witness }[],
+  feeToken: Contract,
+): Promise<bigint | null> {
+  const names = heard.map(({ peer }) => peer.name).join(", ");
+  evm.nodes.report(`nodes tell prices of gas far apart (asked: ${names})`);
+  return feeToken === null && evm.table.bids === "1559" ? await provenBaseFee(evm) : null;
+}
+
+function pricedBy(base: bigint, bid: bigint): Pick<GasPrice, "likely" | "max"> {
+  return { likely: base + base / 8n + bid, max: 2n * base + bid };
 }
 
 /** Makes a fee that does not depend on the number of coins. */
@@ -114,7 +147,7 @@ async function gasPrices(
   feeToken: Contract,
 ): Promise<Record<Speed, GasPrice>> {
   if (feeToken !== null) return await tokenPrices(peer, feeToken);
-  if (evm.table.bids === "legacy") return await legacyPrices(peer);
+  if (evm.table.bids === "legacy") return await legacyPrices(evm, peer);
   const asked = [BLOCKS, "latest", SPEEDS.map((speed) => PERCENTILES[speed])];
   const history = readRecord(await peer.call("eth_feeHistory", asked), "a fee history");
   const bases = readList(history.baseFeePerGas).map((base) => big(base, "a base fee"));
@@ -131,12 +164,12 @@ async function gasPrices(
   });
   return bySpeed((speed) => {
     const bid = tips[SPEEDS.indexOf(speed)];
-    return { likely: base + base / 8n + bid, max: 2n * base + bid, tip: bid, bids: "1559" };
+    return { ...pricedBy(base, bid), tip: bid, bids: "1559" };
   });
 }
 
-async function legacyPrices(peer: Peer): Promise<Record<Speed, GasPrice>> {
-  const price = big(await peer.call("eth_gasPrice", []), "a gas price");
+async function legacyPrices({ table }: Evm, peer: Peer): Promise<Record<Speed, GasPrice>> {
+  const price = largest(table.tipMin, big(await peer.call("eth_gasPrice", []), "a gas price"));
   return bySpeed((speed) => {
     const bid = (price * LEGACY[speed]) / 100n;
     return { likely: bid, max: bid, tip: bid, bids: "legacy" };

@@ -72,7 +72,8 @@ export const EVM_TABLES: Readonly<Record<EvmChainId, EvmTable>> = {
   BSC: {
     id: "BSC",
     bids: "legacy",
-    tipMin: 0n,
+    // What its validators demand at least: of two nodes one that tells less holds up no payment.
+    tipMin: GWEI / 20n,
     gasPriceMax: 500n * GWEI,
     gasPriceCalm: 3n * GWEI,
     nativeToken: null,
