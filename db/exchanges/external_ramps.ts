@@ -1,5 +1,6 @@
 /** Statements on external ramps: authentication records of accounts at exchanges. @module */
 import type { Db, Tx } from "../database.ts";
+import { selectDatabaseTime } from "../health.ts";
 import { selectDueInTurns } from "./due_turns.ts";
 
 /** An asset that an exchange sends or receives. Amounts are decimals in whole units. */
@@ -87,7 +88,11 @@ export async function insertExternalRamp(
 ): Promise<ExternalRampRow> {
   const [made] = await tx<ExternalRampRow[]>`
     insert into external_ramps ${
-    tx({ ...row, data: tx.json(row.data as never), credentials_at: row.created_at })
+    tx({
+      ...row,
+      data: tx.json(row.data as never),
+      credentials_at: await selectDatabaseTime(tx),
+    })
   }
     returning ${tx(COLUMNS)}`;
   return made;
@@ -120,8 +125,8 @@ export async function updateExternalRampData(
 }
 
 /**
- * Replaces the credentials of an external ramp; they count as not checked. Of whatever was ordered and not begun before,
- * on a host whose clock is ahead too, they are the later ones.
+ * Replaces the credentials of an external ramp; they count as not checked. By the database's clock, which dates orders
+ * too, they are later than whatever was ordered and not begun before, also where that clock was put back.
  */
 export async function updateCredentials(
   tx: Tx,
@@ -131,8 +136,9 @@ export async function updateCredentials(
 ): Promise<void> {
   await tx`
     update external_ramps set key = ${of.key}, credentials = ${of.credentials}, hint = ${of.hint},
-      credentials_at = greatest(${at}, credentials_at + interval '1 ms', (select max(t.created_at) + interval '1 ms'
-        from ramp_transfers t where t.external_ramp = external_ramps.id and t.state = 'new')),
+      credentials_at = date_trunc('milliseconds', greatest(clock_timestamp(), credentials_at + interval '1 ms',
+        (select max(t.created_at) + interval '1 ms'
+        from ramp_transfers t where t.external_ramp = external_ramps.id and t.state = 'new'))),
       status = 'PENDING', error = null, check_at = ${at}, failures = 0, updated_at = ${at}
     where id = ${id}`;
 }

@@ -15,6 +15,7 @@ import {
   selectRampTransfers,
   selectReceivingAddress,
 } from "../../db/exchanges/ramp_transfers.ts";
+import { selectDatabaseTime } from "../../db/health.ts";
 import { selectQuarantinedPlaces } from "../../db/sending/quarantine.ts";
 import { assertAccount, assertUsable } from "../accounts/accounts.ts";
 import { assertReceivable } from "../accounts/ramps.ts";
@@ -190,7 +191,8 @@ async function insertTransfer(
     chain: place.chain,
     network: place.network,
     owner: actor.user,
-    created_at: actor.at,
+    // Compared with the time of credentials, which another process may have taken: one clock dates both.
+    created_at: await selectDatabaseTime(tx),
   });
   await announceTransfer(tx, actor, row);
   const share = shareOf(actor.user, ramp.id);

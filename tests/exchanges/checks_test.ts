@@ -1,5 +1,6 @@
 /** Checks of records at exchanges that fail, are refused, or are overtaken by a change of the record. */
-import { deepEqual, equal, ok } from "node:assert/strict";
+import { deepEqual, equal, ok, rejects } from "node:assert/strict";
+import { createRampWithdraw } from "../../domain/exchanges/ramp_transfers.ts";
 import { checkExternalRamp } from "../../workers/exchanges/checks.ts";
 import { type ExchangeFixture, openExchangeFixture } from "../support/exchange_fixture.ts";
 import { EXCHANGE_KEY } from "../support/exchange_server.ts";
@@ -11,6 +12,10 @@ const BALANCES = "GET /api/v3/account";
 const STEPS: readonly [string, (fixture: ExchangeFixture) => Promise<void>][] = [
   ["checks that fail, or are refused, space out up to an hour, are counted, and told", spacesOut],
   ["a change of the data under way loses no outcome, a change of the key does", keepsOutcomes],
+  [
+    "an order of a process whose clock is far ahead dates no later credentials into the future",
+    datesByOne,
+  ],
   ["a withdraw of a host whose clock is ahead is not paid to a key that came later", comparesOrder],
 ];
 
@@ -82,4 +87,35 @@ async function comparesOrder(fixture: ExchangeFixture): Promise<void> {
   await checkExternalRamp(fixture.context(), { ramp });
   const row = await fixture.advance(body.id);
   deepEqual([row.status, row.error?.code, row.withdrawal], ["FAILED", "version.conflict", null]);
+}
+
+async function datesByOne(fixture: ExchangeFixture): Promise<void> {
+  const { realm, ramp, funded } = fixture;
+  const { chains, hotFeeMaxFactor, webhooks } = realm.services.config;
+  const actor = {
+    ...realm.admin.actor,
+    at: Date.now() + 60 * MINUTE,
+    settings: { chains, hotFeeMaxFactor, webhooks },
+  };
+  const wanted = { account: funded.account, asset: "ETH", value: "0.5", data: {} };
+  const fee = { paid_by: "sender", speed: "medium" } as const;
+  const old = await realm.command(
+    (tx) => createRampWithdraw(tx, actor, { ...wanted, ramp, fee }),
+    { lockLedger: true },
+  );
+  await realm.admin.send("PATCH", `/v1/ramps/${ramp}`, { authentication: EXCHANGE_KEY });
+  await checkExternalRamp(fixture.context(), { ramp });
+  equal((await fixture.advance(old.id)).error?.code, "version.conflict");
+  const { status, body, text } = await fixture.withdraw({ value: "0.5" });
+  equal(status, 201, text);
+  const row = await fixture.advance(body.id);
+  deepEqual([row.error, row.withdrawal === null], [null, false]);
+  const future = rowsOf(
+    realm,
+    `insert into ramp_transfers select (jsonb_populate_record(t, jsonb_build_object('id', gen_random_uuid(),
+        'created_at', now() + interval '1 hour', 'state', 'new', 'withdrawal', null, 'address', null))).*
+      from ramp_transfers t where id = $1`,
+    [body.id],
+  );
+  await rejects(future, /is of the future/);
 }

@@ -5,6 +5,7 @@
  */
 import { COINS_MAX, lockFreeCoins } from "../../db/sending/utxos.ts";
 import type { Tx } from "../../db/database.ts";
+import { selectDatabaseTime } from "../../db/health.ts";
 import { takeNonce } from "../../db/sending/nonces.ts";
 import { sumInFlight } from "../../db/sending/chain_orders.ts";
 import {
@@ -255,7 +256,8 @@ export async function keepPlan(
     attempt: attempts.length + 1,
     plan: writePlan(plan),
     inputs: [...plan.inputs],
-    created_at: context.actor.at,
+    // Whoever signs it asks whether it is too old: of all clocks the database's counts.
+    created_at: chain.traits.validity === null ? context.actor.at : await selectDatabaseTime(tx),
   });
   const claimed = chain.nonces === null ? null : plan.inputs[0].split(":").at(-1)!;
   const columns = {

@@ -1,6 +1,7 @@
 /** Signs the plans of chain orders, unless something holds the order. @module */
 import { insertChange, selectAmounts } from "../../db/sending/utxos.ts";
 import type { Db } from "../../db/database.ts";
+import { selectDatabaseTime } from "../../db/health.ts";
 import { selectOrder } from "../../db/sending/chain_orders.ts";
 import { selectKeyPositions } from "../../db/accounts/ramps.ts";
 import { isFound, markAttemptSigned, selectAttempts } from "../../db/sending/order_attempts.ts";
@@ -55,7 +56,7 @@ export async function signPending(work: OrderWork, order: OrderRow): Promise<Ord
   if (pending === undefined) return order;
   const held = await holdOf(context, order, pending.cancels);
   if (held !== null) return await holdBack(work, order, held);
-  if (isTooOld(work, pending)) return await giveUpPlan(work);
+  if (await isTooOld(work, pending)) return await giveUpPlan(work);
   const plan = readPlan(pending.plan);
   const signed = await sign(work, order, plan);
   await onCheckpoint("signed");
@@ -95,13 +96,16 @@ export async function signPending(work: OrderWork, order: OrderRow): Promise<Ord
 
 /**
  * Tells whether a plan waited for so long that its transaction would expire too soon, after a stop of the
- * process for example, or while a node kept its answers back. A wrong clock only costs a further plan, or a transaction
- * that expires unmined.
+ * process for example, or while a node kept its answers back. By the database's clock, which dated the plan too.
  */
-function isTooOld({ context, chain }: OrderWork, { created_at }: AttemptRow): boolean {
+async function isTooOld(
+  { context, chain }: OrderWork,
+  { created_at }: AttemptRow,
+): Promise<boolean> {
   const { validity } = chain.traits;
-  const now = Math.max(context.actor.at, Date.now()); // this run may have waited for nodes
-  return validity !== null && now - created_at > validity.signWithinMs;
+  if (validity === null) return false;
+  const now = await reading(context.pool, selectDatabaseTime);
+  return now - created_at > validity.signWithinMs;
 }
 
 /** Gives up a plan that was never signed: the order is new again, and planned at once. */
