@@ -30,6 +30,8 @@ export interface Quarantine {
   at: number;
   /** Unix seconds of a block that was the newest after it had begun; absent until one was read. */
   block_time?: number;
+  /** The number of the first block that was the newest since then and not older, where blocks are counted so. */
+  block_count?: number;
   /** The height up to which the database knew the chain. */
   height?: number | null;
   /** The index from which its reconciliation has passed over addresses; absent until it has. */

@@ -26,35 +26,42 @@ export async function quarantineRamps(
  */
 export async function renewQuarantines(tx: Tx, at: number): Promise<void> {
   await tx`
-    update ramps set quarantined = (quarantined - 'block_time')
+    update ramps set quarantined = (quarantined - 'block_time' - 'block_count')
       || jsonb_build_object('at', greatest((quarantined ->> 'at')::float8, ${at}::float8))
     where quarantined is not null`;
 }
 
-/** Lists the ramps of a place in quarantine for which no block's time was noted since it began. */
+/**
+ * Lists the ramps of a place in quarantine for which no block's time was noted since it began, nor its number where
+ * blocks are counted.
+ */
 export async function selectUntimedQuarantines(
   db: Db,
   place: NetworkKey,
+  isCounted: boolean,
 ): Promise<{ ramp: string; quarantined: Quarantine }[]> {
   return await db<{ ramp: string; quarantined: Quarantine }[]>`
     select account as ramp, quarantined from ramps
     where chain = ${place.chain} and network = ${place.network} and quarantined is not null
-      and not quarantined ? 'block_time' order by account`;
+      and not (quarantined ? 'block_time' and (quarantined ? 'block_count' or not ${isCounted}))
+    order by account`;
 }
 
 /**
- * Notes the time of a block that was the newest after the quarantines of ramps had begun; not of one that was ended, or
- * began anew, meanwhile.
+ * Notes the time of the first block that was the newest after the quarantines of ramps had begun, and its number; not of
+ * one that was ended, or began anew, meanwhile.
  *
- * @param time Unix seconds
+ * @param block.time Unix seconds
+ * @param block.count null where it is not to be noted
  */
-export async function noteBlockTime(
+export async function noteBlock(
   tx: Tx,
   ramps: readonly { ramp: string; quarantined: Quarantine }[],
-  time: number,
+  block: { time: number; count: number | null },
 ): Promise<void> {
   await tx`
-    update ramps set quarantined = ramps.quarantined || jsonb_build_object('block_time', ${time}::float8)
+    update ramps set quarantined = jsonb_build_object('block_time', ${block.time}::float8) || ramps.quarantined
+      || jsonb_strip_nulls(jsonb_build_object('block_count', ${block.count}::float8))
     from jsonb_to_recordset(${tx.json(ramps as never)}) r(ramp uuid, quarantined jsonb)
     where account = r.ramp and ramps.quarantined = r.quarantined`;
 }

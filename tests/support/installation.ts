@@ -111,7 +111,7 @@ export async function haltRealm(realm: TestRealm): Promise<void> {
 /** Dates the quarantines of a realm by the time of its chains and by clocks, in Unix seconds. */
 export async function dateQuarantines(realm: TestRealm, seconds: number): Promise<void> {
   await realm.command((tx) =>
-    tx`update ramps set quarantined = quarantined || jsonb_build_object('block_time', ${
+    tx`update ramps set quarantined = quarantined || jsonb_build_object('block_count', -1000, 'block_time', ${
       Math.round(seconds)
     }::float8, 'at', ${Math.round(seconds) * 1000}::float8)
       where quarantined is not null`

@@ -87,6 +87,8 @@ export interface Validity {
    * the blocks and with a margin: a reconciliation waits for so long for transactions in flight.
    */
   readonly minedWithinMs: number;
+  /** The same in blocks, where these limit a transaction, however slowly they are made; null where time alone does. */
+  readonly minedWithinBlocks: number | null;
   /** Blocks by which the scanner may lie below the newest one while orders are planned, and given up: about a minute. */
   readonly scannedWithin: number;
 }

@@ -56,8 +56,8 @@ export async function agreedHead(
  * The fields that nodes must agree on; the time too, because a block dated in the future is not
  * followed.
  */
-function blockKey({ hash, parentHash, time }: Block): string {
-  return `${hash} ${parentHash} ${time}`;
+function blockKey({ hash, parentHash, time, count }: Block): string {
+  return `${hash} ${parentHash} ${time} ${count}`;
 }
 
 /** Tells a block from all others. The time adds nothing, and not every node knows it. */

@@ -21,6 +21,8 @@ export interface Block {
   readonly parentHash: string;
   /** Unix seconds, as the block says. */
   readonly time: number;
+  /** Its number among the blocks, where heights are those of slots, some of which are empty; only of the newest block. */
+  readonly count?: number;
 }
 
 /** The newest block. */

@@ -67,7 +67,7 @@ export async function placeUpTo(peer: Peer, newest: number): Promise<BlockPlace>
 /** Reads the block at a slot, or the next one below it where the slot was skipped. */
 async function readBlockBelow(peer: Peer, slot: number): Promise<Block | null> {
   const slots = await slotsWithBlocks(peer, Math.max(0, slot - SKIPPED_MAX), slot);
-  return slots.length === 0 ? null : await readBlockAt(peer, slots[slots.length - 1]);
+  return slots.length === 0 ? null : await readCounted(peer, slots[slots.length - 1]);
 }
 
 /** Lists the slots of a range that hold a block. Links between blocks prove that none is missing. */
@@ -83,10 +83,17 @@ export async function slotsWithBlocks(peer: Peer, from: number, to: number): Pro
 
 /** Reads the block at a slot; null where the slot was skipped, and above the newest final block. */
 export async function readBlockAt(peer: Peer, slot: number): Promise<Block | null> {
+  const block = await readCounted(peer, slot);
+  return block === null ? null : bare(block);
+}
+
+async function readCounted(peer: Peer, slot: number): Promise<Block | null> {
   try {
     const answer = await peer.call("getBlock", [slot, { ...BARE, ...VERSIONS }]);
     const block = readBlock(answer, slot);
-    return block === null ? null : bare(block);
+    if (block === null) return null;
+    const { blockHeight } = readRecord(answer, "a block");
+    return { ...bare(block), count: readNumber(blockHeight, "a height") };
   } catch (error) {
     if (error instanceof RpcError && (isSkipped(error) || isAbove(error))) return null;
     throw error;

@@ -44,7 +44,12 @@ const TRAITS: Traits = {
   tokens: true,
   finalOnly: false,
   // 150 blocks are about a minute.
-  validity: { signWithinMs: 20_000, minedWithinMs: 300_000, scannedWithin: 150 },
+  validity: {
+    signWithinMs: 20_000,
+    minedWithinMs: 300_000,
+    minedWithinBlocks: 200, // a transaction names a final block, and is valid for 150 more
+    scannedWithin: 150,
+  },
 };
 
 /** Opens the chain. No node is asked before the first use. */

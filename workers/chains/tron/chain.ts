@@ -35,6 +35,7 @@ const TRAITS: Traits = {
   validity: {
     signWithinMs: SIGN_WITHIN_MS,
     minedWithinMs: MINED_WITHIN_MS,
+    minedWithinBlocks: null,
     scannedWithin: SCANNED_WITHIN,
   },
 };
