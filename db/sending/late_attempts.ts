@@ -40,14 +40,32 @@ export async function forgetSeenAbove(
         and o.chain = ${chain} and o.network = ${network})`;
 }
 
-/** Forgets the block in which a scan saw an attempt that was given up, unless it was seen in another one since. */
+/**
+ * Forgets the block in which a scan saw an attempt, unless it was seen in another one since, or an order books it. Its
+ * ramp is in quarantine.
+ */
 export async function forgetSeen(
   tx: Tx,
   { hash, height }: { hash: string; height: number },
 ): Promise<void> {
   await tx`
     update order_attempts set seen_height = null
-    where hash = ${hash} and seen_height = ${height} and proof = 'expired' and late_order_id is null`;
+    where hash = ${hash} and seen_height = ${height} and late_order_id is null`;
+}
+
+/** Lists the attempts of open orders of some ramps that a scanned block has, oldest first. */
+export async function selectSeenOpen(
+  db: Db,
+  place: NetworkKey,
+  ramps: readonly string[],
+): Promise<SeenAttempt[]> {
+  return await db<SeenAttempt[]>`
+    select k.hash, k.seen_height as height, o.id as order
+    from chain_orders o join order_attempts k on k.order_id = o.id
+    where o.state in ('signed', 'sent', 'mined') and o.chain = ${place.chain} and o.network = ${place.network}
+      and o.ramp = any (${`{${ramps.join(",")}}`}::text::uuid[])
+      and not k.dropped and k.seen_height is not null
+    order by k.seen_height, k.hash`;
 }
 
 /**
@@ -85,8 +103,8 @@ export async function selectMinedLate(
     order by g.hash`;
 }
 
-/** An attempt that was given up as expired, and that a block shows. */
-export interface LateAttempt {
+/** An attempt that a scanned block has. */
+export interface SeenAttempt {
   hash: string;
   height: number;
   order: string;
@@ -97,8 +115,8 @@ export async function selectLateAttempts(
   db: Db,
   place: NetworkKey,
   ramps: readonly string[],
-): Promise<LateAttempt[]> {
-  return await db<LateAttempt[]>`
+): Promise<SeenAttempt[]> {
+  return await db<SeenAttempt[]>`
     select k.hash, k.seen_height as height, k.order_id as order
     from order_attempts k join chain_orders o on o.id = k.order_id
     where k.proof = 'expired' and k.seen_height is not null and k.late_order_id is null

@@ -22,7 +22,7 @@ import {
   yieldOrder,
 } from "../sending/chain_orders.ts";
 import { unplanOrder } from "../sending/signing_holds.ts";
-import type { FoundPayment, FoundTransaction } from "./found_transactions.ts";
+import type { FoundPayment, FoundTransaction, LateOrder } from "./found_transactions.ts";
 import type { Part } from "./recovered_payments.ts";
 
 /**
@@ -107,6 +107,22 @@ export async function selectLost(
     for (const one of paying) if (one.purpose === "withdrawal") lost.set(one, order);
   }
   return lost;
+}
+
+/**
+ * Makes sure that nothing else of an order may still be mined where one of its transactions was mined that it had given
+ * up. What is in flight decides whether that one has paid its withdrawal: it is known soon, as it expires.
+ *
+ * @throws {DomainError} chain.quarantined until then
+ */
+export async function assertAlone(tx: Tx, { id, withdrawals }: LateOrder): Promise<void> {
+  const order = withdrawals.length === 0 ? null : await lockOrder(tx, id);
+  if (order === null || !["signed", "sent", "mined"].includes(order.state)) return;
+  // One that failed in its block pays nobody, and its order ends when the quarantine has.
+  if (order.state === "mined" && order.succeeded === false) return;
+  const why =
+    "another transaction of its order may still be mined: run it again when it is, or has expired";
+  throw new DomainError("chain.quarantined", why);
 }
 
 /** Gives up what was sent for an order; what else it was to pay is asked about. */

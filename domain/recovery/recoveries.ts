@@ -35,7 +35,7 @@ import {
 import { INWARD } from "../deposits/incoming_transfers.ts";
 import { progressBatch } from "../withdrawals/withdrawal_batches.ts";
 import type { FoundPayment, FoundToken, FoundTransaction } from "./found_transactions.ts";
-import { assertMayGiveUp, matchParts } from "./found_parts.ts";
+import { assertAlone, assertMayGiveUp, matchParts } from "./found_parts.ts";
 import { assertStated, bookStated } from "./stated_bookings.ts";
 import { DomainError, errorField } from "../errors.ts";
 import { type FoundOrder, joinFound, recordMined } from "../sending/order_states.ts";
@@ -60,8 +60,8 @@ export interface Taken {
  * Recovers an own transaction that the database does not know, or has given up as expired; null if it knows it. One that
  * was given up and moved nothing out cost its fee: its order went on without it.
  *
- * @throws {DomainError} chain.quarantined where it deployed a token for which another transaction was sent, or
- *   is not deep enough to take the place of signed bytes
+ * @throws {DomainError} chain.quarantined where it deployed a token for which another transaction was sent, is not deep
+ *   enough to take the place of signed bytes, or where another transaction of the order that gave it up is in flight
  */
 export async function takeIn(
   tx: LedgerTx,
@@ -110,6 +110,7 @@ async function takeLate(
   of: { found: FoundTransaction; sender: OwnPlace; own: ReadonlyMap<string, OwnPlace> },
 ): Promise<Taken> {
   const { id, ramp } = of.found.late!;
+  await assertAlone(tx, of.found.late!);
   const sender = { ...of.sender, ramp };
   const taken = await takePayments(tx, actor, place, { ...of, sender, gone: goneOf(of.found) });
   return { ...taken, late: id };

@@ -1,5 +1,6 @@
 /** Votes of nodes on the status of a transaction that expires. */
-import { deepEqual, equal } from "node:assert/strict";
+import { deepEqual, equal, notEqual } from "node:assert/strict";
+import { ChainError } from "../../workers/chains/chain.ts";
 import { openNodes } from "../../workers/chains/node_pool.ts";
 import type { Expiry, StatusQuery } from "../../workers/chains/outgoing.ts";
 import { type NodeReport, voteOnStatus } from "../../workers/chains/status_votes.ts";
@@ -37,12 +38,21 @@ function open(height: number): NodeReport {
 
 /** The status by a quorum of two among some nodes; no node is asked over the network. */
 async function vote(...told: readonly NodeReport[]) {
+  return await voteBy(QUERY, told);
+}
+
+async function voteBy(query: StatusQuery, told: readonly (NodeReport | null)[]) {
   const urls = told.map((_, at) => `http://127.0.0.1:${at + 1}`);
   const nodes = openNodes({ urls, quorum: 2, identify: () => Promise.resolve() });
   const { status } = await voteOnStatus(
     nodes,
-    QUERY,
-    ({ name }) => Promise.resolve(told[Number(name.split(":")[1]) - 1]),
+    query,
+    ({ name }) => {
+      const report = told[Number(name.split(":")[1]) - 1];
+      return report === null
+        ? Promise.reject(new ChainError("unavailable", "away"))
+        : Promise.resolve(report);
+    },
   );
   return { status, reports: nodes.reports() };
 }
@@ -89,4 +99,15 @@ Deno.test("nodes agree on the transaction that took the place of another, and on
     (await vote(consumed(100, "other", 80), consumed(100, "third", 80))).status.state,
     "unseen",
   );
+});
+
+Deno.test("where all nodes are to say that a transaction has expired, neither a node that does not answer nor one that knows nothing is passed over", async () => {
+  const gone = expired(100, { height: 90 });
+  const all = { ...QUERY, all: true };
+  for (const third of [null, open(100), mined(100, 80)]) {
+    const { status } = await voteBy(all, [gone, gone, third]);
+    notEqual(status.state, "dropped");
+  }
+  equal((await voteBy(all, [gone, gone, gone])).status.state, "dropped");
+  equal((await voteBy(QUERY, [gone, gone, null])).status.state, "dropped");
 });

@@ -5,11 +5,17 @@ import { checkSolvency } from "../../workers/audit/solvency.ts";
 import type { OnCheckpoint } from "../../workers/sending/order_work.ts";
 import { advanceOrder } from "../../workers/sending/sender.ts";
 import { dateQuarantines, reconcile } from "../support/installation.ts";
-import { hideMined, keepBack } from "../support/kept_payments.ts";
-import { type FaultyNode, startFaultyNode } from "../support/nodes/faulty_node.ts";
+import {
+  attemptsOf,
+  giveUp,
+  hideMined,
+  openScene,
+  pay,
+  type Scene,
+} from "../support/kept_payments.ts";
 import { expireTransactions } from "../support/nodes/surfpool.ts";
 import { rowsOf } from "../support/realm.ts";
-import { openSolanaRamp, outsider, type SolanaRamp } from "../support/solana_fixture.ts";
+import type { SolanaRamp } from "../support/solana_fixture.ts";
 import { booksOf } from "../support/unreadable.ts";
 
 /** Transactions that are signed for an order before its value goes back. */
@@ -17,49 +23,6 @@ const ATTEMPTS = 5;
 
 /** The account of the ramp has a balance that no deposit paid: the chain holds as much less. */
 const CREDITED = "-100";
-
-interface Scene extends AsyncDisposable {
-  readonly ramp: SolanaRamp;
-  readonly faulty: FaultyNode;
-}
-
-async function openScene(): Promise<Scene> {
-  let faulty: FaultyNode | null = null;
-  const ramp = await openSolanaRamp({ front: (url) => (faulty = startFaultyNode(url)).url });
-  return {
-    ramp,
-    faulty: faulty!,
-    [Symbol.asyncDispose]: async () => {
-      await ramp[Symbol.asyncDispose]();
-      await faulty![Symbol.asyncDispose]();
-    },
-  };
-}
-
-/** Asks for a payment whose bytes the node keeps back. */
-async function pay({ ramp, faulty }: Scene): Promise<{ id: string; to: string; kept: string[] }> {
-  const kept: string[] = [];
-  keepBack(ramp.node, faulty, kept, false);
-  const to = outsider();
-  const { body: { id } } = await ramp.withdraw("5", { destination: { address: to } });
-  await ramp.advance();
-  return { id, to, kept };
-}
-
-/** Has the newest transaction given up, as the node calls it expired. */
-async function giveUp({ ramp, faulty }: Scene, kept: string[]): Promise<void> {
-  keepBack(ramp.node, faulty, kept, true);
-  await ramp.advance();
-  keepBack(ramp.node, faulty, kept, false);
-}
-
-async function attemptsOf({ realm }: SolanaRamp) {
-  return await rowsOf<{ order: string; hash: string; proof: string | null; booked: boolean }>(
-    realm,
-    `select order_id as order, hash, proof, late_order_id is not null as booked from order_attempts
-      order by attempt`,
-  );
-}
 
 /** What the chain holds more than the books say. */
 async function driftOf({ realm, context }: SolanaRamp): Promise<string> {
@@ -165,6 +128,14 @@ Deno.test("a payment on Solana that a scanned block shows is not given up, whate
   equal(proof, null);
   const [{ error }] = await rowsOf<{ error: string }>(ramp.realm, "select error from chain_orders");
   match(error, /can never be mined, and block \d+, which was scanned, has it/);
+  const [{ detail }] = await rowsOf<{ detail: string }>(
+    ramp.realm,
+    "select quarantined ->> 'detail' as detail from ramps where next_index > 0",
+  );
+  match(detail, /can never be mined, and block \d+, which was scanned, has it/);
+  const [told] = await reconcile(ramp.realm, () => fail("nobody is asked"));
+  match(told.obstacles.join(), /nodes say that it expired unmined, and not all say so/);
+  equal((await attemptsOf(ramp))[0].proof, null);
   const dropped = ramp.realm.command((tx) =>
     tx`update order_attempts set dropped = true, proof = 'expired', proof_height = 1, proof_reached = 9e9
       where order_id = ${order}`
@@ -211,6 +182,19 @@ Deno.test("a plan on Solana that nodes kept waiting for too long within one run 
       "select proof, raw is not null as signed from order_attempts order by attempt",
     );
   deepEqual(await attempts(), [{ proof: "unsigned", signed: false }]);
+  equal((await ramp.finish(id)).status, "DONE");
+});
+
+Deno.test("a plan on Solana of a process whose clock is an hour behind is not taken for an old one", async () => {
+  await using scene = await openScene();
+  const { ramp } = scene;
+  const { body: { id } } = await ramp.withdraw("5");
+  await ramp.poller.advance();
+  await step(ramp, id, Date.now() - 3_600_000);
+  deepEqual((await attemptsOf(ramp)).map(({ proof, hash }) => [proof, hash !== null]), [[
+    null,
+    true,
+  ]]);
   equal((await ramp.finish(id)).status, "DONE");
 });
 

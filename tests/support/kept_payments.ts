@@ -1,6 +1,8 @@
 /** A node of Solana that keeps payments back, and calls them expired. @module */
-import { type FaultyNode, NodeError } from "./nodes/faulty_node.ts";
+import { type FaultyNode, NodeError, startFaultyNode } from "./nodes/faulty_node.ts";
 import type { Surfpool } from "./nodes/surfpool.ts";
+import { rowsOf } from "./realm.ts";
+import { openSolanaRamp, outsider, type SolanaRamp } from "./solana_fixture.ts";
 
 const FAR = 1_000_000_000;
 
@@ -35,4 +37,52 @@ export function hideMined(node: Surfpool, faulty: FaultyNode): void {
     const told = await node.rpc<{ value: unknown[] }>(method, ...params);
     return { ...told, value: told.value.map(() => null) };
   };
+}
+
+/** A ramp of a token on Solana, and the node before it that keeps payments back. */
+export interface Scene extends AsyncDisposable {
+  readonly ramp: SolanaRamp;
+  readonly faulty: FaultyNode;
+}
+
+/** Opens the ramp. */
+export async function openScene(): Promise<Scene> {
+  let faulty: FaultyNode | null = null;
+  const ramp = await openSolanaRamp({ front: (url) => (faulty = startFaultyNode(url)).url });
+  return {
+    ramp,
+    faulty: faulty!,
+    [Symbol.asyncDispose]: async () => {
+      await ramp[Symbol.asyncDispose]();
+      await faulty![Symbol.asyncDispose]();
+    },
+  };
+}
+
+/** Asks for a payment whose bytes the node keeps back. */
+export async function pay(
+  { ramp, faulty }: Scene,
+): Promise<{ id: string; to: string; kept: string[] }> {
+  const kept: string[] = [];
+  keepBack(ramp.node, faulty, kept, false);
+  const to = outsider();
+  const { body: { id } } = await ramp.withdraw("5", { destination: { address: to } });
+  await ramp.advance();
+  return { id, to, kept };
+}
+
+/** Has the newest transaction given up, as the node calls it expired. */
+export async function giveUp({ ramp, faulty }: Scene, kept: string[]): Promise<void> {
+  keepBack(ramp.node, faulty, kept, true);
+  await ramp.advance();
+  keepBack(ramp.node, faulty, kept, false);
+}
+
+/** Lists all attempts, the first one first. */
+export async function attemptsOf({ realm }: SolanaRamp) {
+  return await rowsOf<{ order: string; hash: string; proof: string | null; booked: boolean }>(
+    realm,
+    `select order_id as order, hash, proof, late_order_id is not null as booked from order_attempts
+      order by attempt`,
+  );
 }

@@ -322,6 +322,8 @@ export interface StatusQuery {
    * unless given. A query whose answer only delays a payment need not wait for it.
    */
   readonly final?: boolean;
+  /** Whether all configured nodes must say the same, instead of as many as the quorum. */
+  readonly all?: boolean;
 }
 
 /** Adds up a fee for so many coins spent and payments made, in base units of its contract. */

@@ -28,7 +28,7 @@ export interface NodeReport {
 
 /**
  * Asks nodes for the status of an order's transactions, and combines their reports. It waits for all of
- * them, or until as many as the quorum report the same.
+ * them, or until as many as the quorum report the same; for all where the query demands it.
  *
  * @param report asks one node
  * @returns the status, with the reports behind it
@@ -39,8 +39,10 @@ export async function voteOnStatus<Report extends NodeReport>(
   report: (peer: Peer) => Promise<Report>,
 ): Promise<{ readonly status: TransactionStatus; readonly heard: readonly Heard<Report>[] }> {
   if (query.attempts.length === 0) return { status: { state: "unseen" }, heard: [] };
-  const { heard } = await nodes.hear(report, (some) => isSettled(some, nodes.quorum));
-  return { status: combine(nodes, heard, query.depth), heard };
+  const quorum = query.all === true ? nodes.peers.length : nodes.quorum;
+  const { heard } = await nodes.hear(report, (some) => isSettled(some, quorum));
+  const voters = { quorum, report: (what: string) => nodes.report(what) };
+  return { status: combine(voters, heard, query.depth), heard };
 }
 
 /** Tells whether as many nodes as the quorum report the same; then slower nodes are not waited for. */

@@ -1,14 +1,16 @@
 /**
- * Transactions of ours that were given up as expired, because nodes said so, and that were mined all the same: the
- * reconciliation books each like a payment that was found. Its order may have paid again, or given its value back.
+ * Transactions of ours that expire, and of which nodes told both that a block has them and that they expired. Those that
+ * were given up as expired and were mined all the same the reconciliation books like a payment that was found: their
+ * order may have paid again, or given its value back. What a scanned block had, and all nodes deny, it forgets.
  * @module
  */
 import type { QuarantinedRamp } from "../../db/recovery/recoveries.ts";
 import { selectOrder } from "../../db/sending/chain_orders.ts";
 import {
   forgetSeen,
-  type LateAttempt,
+  type SeenAttempt,
   selectLateAttempts,
+  selectSeenOpen,
 } from "../../db/sending/late_attempts.ts";
 import { selectAttempts } from "../../db/sending/order_attempts.ts";
 import { reading } from "../../db/transaction.ts";
@@ -19,11 +21,10 @@ import type { FoundTransaction } from "../../domain/recovery/found_transactions.
 import { takeIn, type Taken } from "../../domain/recovery/recoveries.ts";
 import type { OrderRow } from "../../domain/sending/chain_orders.ts";
 import { type Chain, ChainError } from "../chains/chain.ts";
-import type { TransactionStatus } from "../chains/outgoing.ts";
+import type { StatusQuery, TransactionStatus } from "../chains/outgoing.ts";
 import { readFound } from "../sending/found_transactions.ts";
 import { signedOf } from "../sending/signing.ts";
 import type { WorkerContext } from "../worker_context.ts";
-import type { Reread } from "./unknown_signatures.ts";
 
 /** Where such transactions are sought. */
 export interface LateSearch {
@@ -31,12 +32,14 @@ export interface LateSearch {
   readonly chain: Chain;
   readonly place: ChainNetwork;
   readonly ramps: readonly QuarantinedRamp[];
-  readonly reread: Reread;
 }
 
+/** Heights around one without a block whose blocks prove by their links that it has none. */
+const AROUND = 64;
+
 /**
- * Recovers them; one that cannot be booked yet is an obstacle. One that nodes only seemed to have mined is given up again:
- * its block was read anew without it, and as many nodes as the quorum prove that it has expired.
+ * Recovers what was given up and mined; one that cannot be booked yet is an obstacle. One that nodes only seemed to have
+ * mined is given up again: its block was read anew without it, and all nodes prove that it has expired.
  */
 export async function takeMinedLate(work: LateSearch, obstacles: string[]): Promise<Taken[]> {
   const { context, place } = work;
@@ -63,41 +66,139 @@ export async function takeMinedLate(work: LateSearch, obstacles: string[]): Prom
 }
 
 /**
- * Reads what one moved, by the word of as many nodes as the quorum; null where they prove that it is in no block, and the
- * one in which a scan saw it has been read anew without it.
+ * Forgets the blocks in which scans saw transactions of open orders, where these blocks are read anew without them and
+ * all nodes prove that they have expired: each order is then given up by the worker's own proof. What only as many nodes
+ * as the quorum deny is an obstacle: some of them lie now, or lied when the block was scanned.
  *
- * @throws {ChainError} `unavailable` while too few nodes show it in a final block
+ * @returns whether there was one
  */
-async function readLate(
-  { context, chain, place, reread }: LateSearch,
-  { hash, height, order: id }: LateAttempt,
-): Promise<FoundTransaction | null> {
-  const { order, attempts, members } = await reading(context.pool, async (db) => ({
+export async function forgetVanished(work: LateSearch, obstacles: string[]): Promise<boolean> {
+  const { context, place } = work;
+  const ids = work.ramps.map(({ account }) => account);
+  const seen = await reading(context.pool, (db) => selectSeenOpen(db, place, ids));
+  let forgotten = false;
+  for (const one of seen) {
+    const what = `block ${one.height} had ${one.hash} of order ${one.order} when it was scanned`;
+    try {
+      const { order, query } = await questionOf(work, one);
+      if (!hasExpired(await work.chain.status(query))) continue;
+      if (await isGone(work, one, { order, query })) {
+        await context.step((tx) => forgetSeen(tx, one));
+        forgotten = true;
+      } else {
+        obstacles.push(
+          `${what}, nodes say that it expired unmined, and not all say so: find out which lie, take them out of` +
+            " the configuration, and run it again",
+        );
+      }
+    } catch (error) {
+      if (!(error instanceof ChainError)) throw error;
+      obstacles.push(`${what}: ${error.message}`);
+    }
+  }
+  return forgotten;
+}
+
+/** An order, and the question to nodes about one of its attempts. */
+interface Asked {
+  readonly order: OrderRow;
+  readonly query: StatusQuery;
+}
+
+async function questionOf(
+  { context, chain, place }: LateSearch,
+  { hash, order: id }: SeenAttempt,
+): Promise<Asked> {
+  const { order, attempts } = await reading(context.pool, async (db) => ({
     order: (await selectOrder(db, id))!,
     attempts: await selectAttempts(db, id),
-    members: await selectBatched(db, id),
   }));
   const signed = signedOf(attempts.find((one) => one.hash === hash)!);
   const depth = context.chains.depth({ chain: chain.id, testnet: place.network !== "main" });
-  const status = await chain.status({ attempts: [signed], since: order.since ?? 0, depth });
-  const isReread = height >= reread.from && height <= reread.to && !reread.shown.has(hash) &&
-    reread.addresses.has(order.sender);
-  if (isReread && status.state === "dropped" && status.proof === "expired") return null;
+  return { order, query: { attempts: [signed], since: order.since ?? 0, depth } };
+}
+
+/**
+ * Reads what one moved, by the word of as many nodes as the quorum; null where all prove that it is in no block, and the
+ * one in which a scan saw it is read anew without it.
+ *
+ * @throws {ChainError} `unavailable` while too few nodes show it in a final block
+ */
+async function readLate(work: LateSearch, late: SeenAttempt): Promise<FoundTransaction | null> {
+  const { context, chain, place } = work;
+  const { hash, height } = late;
+  const { order, query } = await questionOf(work, late);
+  const status = await chain.status(query);
+  if (hasExpired(status) && await isGone(work, late, { order, query })) return null;
   if (!isFinal(status)) {
     throw new ChainError(
       "unavailable",
-      `block ${height} has it, and too few nodes show it in a final one: run it again when they do`,
+      `block ${height} has it, and too few nodes show it in a final one: run it again when they do` +
+        (await isKept(work, height) ? "" : ", with nodes that keep that block, as these do not"),
     );
   }
   const mined = { hash, height: status.block.height, deep: true };
   const found = await readFound(context, chain, place, mined);
   if (found === null) throw new ChainError("unavailable", "no address of ours signed it");
+  const members = await reading(context.pool, (db) => selectBatched(db, order.id));
   return {
     ...found,
     from: order.sender,
     payments: status.success ? found.payments : [],
-    late: { id, ramp: order.ramp, withdrawals: withdrawalsOf([order, ...members]) },
+    late: { id: order.id, ramp: order.ramp, withdrawals: withdrawalsOf([order, ...members]) },
   };
+}
+
+/** Whether no node has an attempt in a block: all prove its expiry, and the block that a scan saw is read without it. */
+async function isGone(
+  work: LateSearch,
+  seen: SeenAttempt,
+  { order, query }: Asked,
+): Promise<boolean> {
+  const status = await work.chain.status({ ...query, all: true });
+  return hasExpired(status) && await isReadWithout(work, seen, order.sender);
+}
+
+/**
+ * Reads a block, and tells whether a transaction is not in it. Where the height has no block now, those around it prove
+ * that by their links, and are read too.
+ *
+ * @throws {ChainError} `unavailable` where nodes do not show it any more
+ */
+async function isReadWithout(
+  { chain }: LateSearch,
+  { hash, height }: SeenAttempt,
+  signer: string,
+): Promise<boolean> {
+  const none = new Set<string>();
+  const watch = { addresses: new Set([signer]), inputs: none, contracts: none };
+  const head = await chain.head();
+  for (const around of [0, AROUND]) {
+    const to = Math.min(head.height, height + around);
+    let below = false;
+    let above = false;
+    for await (const { block, consumed } of chain.scan(Math.max(0, height - around), to, watch)) {
+      if (consumed.some((one) => one.hash === hash)) return false;
+      below ||= block.height <= height;
+      above ||= block.height >= height;
+    }
+    if (below && above) return true;
+  }
+  throw new ChainError("unavailable", `nodes do not show block ${height}: add one that keeps it`);
+}
+
+/** Whether nodes still show a block. */
+async function isKept({ chain }: LateSearch, height: number): Promise<boolean> {
+  try {
+    return await chain.block(height) !== null;
+  } catch (error) {
+    if (error instanceof ChainError) return false;
+    throw error;
+  }
+}
+
+function hasExpired(status: TransactionStatus): boolean {
+  return status.state === "dropped" && status.proof === "expired";
 }
 
 function isFinal(status: TransactionStatus): status is TransactionStatus & { state: "mined" } {

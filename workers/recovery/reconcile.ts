@@ -41,7 +41,7 @@ import { readFound, takeForSent } from "../sending/found_transactions.ts";
 import { scanNetwork } from "../scanning/scanner.ts";
 import { readTimedHead } from "../scanning/timed_quarantines.ts";
 import { advanceOrder } from "../sending/sender.ts";
-import { takeMinedLate } from "./late_attempts.ts";
+import { forgetVanished, takeMinedLate } from "./late_attempts.ts";
 import { findPassed, passOverIndices, usedOf } from "./lost_addresses.ts";
 import { ask, type LateAnswer, type Question } from "./questions.ts";
 import { usedNonces } from "./used_nonces.ts";
@@ -170,6 +170,9 @@ async function reconcilePlace(
     if (tooFew !== null) obstacles.push(tooFew);
   } else obstacles.push(UNREAD);
   await followSigned(work);
+  const timed = chain.traits.validity !== null;
+  // What expired, and was seen only in a block that nodes made up, is new again, and is asked about.
+  if (timed && await forgetVanished(work, obstacles)) await followSigned(work);
   const taken = await takeAll(work, obstacles);
   // An order that can never be mined may have been ordered anew, and paid by one of these.
   const isOther = ({ unmatched, calls }: Taken) => unmatched.length > 0 || calls !== undefined;
@@ -259,13 +262,13 @@ async function takeAll(work: Work, obstacles: string[]): Promise<Taken[]> {
   const used = chain.nonces === null
     ? null
     : await usedNonces(work, chain.nonces, { ramps: ids, obstacles });
-  const reread = chain.traits.validity === null
+  const unknown = chain.traits.validity === null
     ? null
     : await findUnknownSignatures(context, chain, { place, ramps: ids, from: work.from });
-  const mined = used?.found ?? reread?.unknown ??
+  const mined = used?.found ?? unknown ??
     await reading(context.pool, (db) => selectUnknownSpends(db, place, ids));
   // First: of payments that are alike, each withdrawal's own is its.
-  const taken = reread === null ? [] : await takeMinedLate({ ...work, reread }, obstacles);
+  const taken = unknown === null ? [] : await takeMinedLate(work, obstacles);
   const { height, finalized } = await chain.head();
   const depth = context.chains.depth({ chain: chain.id, testnet: place.network !== "main" });
   const top = chain.traits.finalOnly ? finalized ?? -1 : height + 1 - depth;

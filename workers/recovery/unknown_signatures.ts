@@ -9,33 +9,20 @@ import type { QuarantinedRamp } from "../../db/recovery/recoveries.ts";
 import { reading } from "../../db/transaction.ts";
 import type { ChainNetwork } from "../../domain/chains/networks.ts";
 import { markSeen } from "../../domain/deposits/scan_results.ts";
-import type { Chain } from "../chains/chain.ts";
+import type { Chain, Validity } from "../chains/chain.ts";
 import type { Head } from "../chains/observations.ts";
 import { FUTURE_MS } from "../scanning/timed_quarantines.ts";
 import type { WorkerContext } from "../worker_context.ts";
 
-/** What blocks that were read anew show of our signatures. */
-export interface Reread {
-  /** Transactions that the database does not know, oldest first. */
-  readonly unknown: readonly { hash: string; height: number }[];
-  /** The hashes of all that keys of the ramps signed. */
-  readonly shown: ReadonlySet<string>;
-  /** The addresses of these keys. */
-  readonly addresses: ReadonlySet<string>;
-  /** The first and the last final block. */
-  readonly from: number;
-  readonly to: number;
-}
-
 /**
- * Finds the unknown transactions that keys of some ramps signed in the blocks from a height on. The final blocks of known
+ * Finds the unknown transactions that keys of some ramps signed in the blocks from a height on, oldest first. The final blocks of known
  * ones are recorded: those that were given up are recovered by that.
  */
 export async function findUnknownSignatures(
   context: WorkerContext,
   chain: Chain,
   of: { place: ChainNetwork; ramps: readonly string[]; from: number },
-): Promise<Reread> {
+): Promise<{ hash: string; height: number }[]> {
   const senders = await reading(context.pool, (db) => selectSenders(db, of.place, of.ramps));
   const addresses = new Set(senders.map(({ address }) => address));
   const watch = { addresses, inputs: new Set<string>(), contracts: new Set<string>() };
@@ -51,10 +38,8 @@ export async function findUnknownSignatures(
   }
   const hashes = [...heights.keys()];
   const known = new Set(await reading(context.pool, (db) => selectKnownHashes(db, hashes)));
-  const unknown = [...heights].filter(([hash]) => !known.has(hash))
+  return [...heights].filter(([hash]) => !known.has(hash))
     .map(([hash, height]) => ({ hash, height }));
-  const to = Math.min(head.height, head.finalized ?? -1);
-  return { unknown, shown: new Set(hashes), addresses, from: of.from, to };
 }
 
 /**
@@ -69,7 +54,7 @@ export async function findUnknownSignatures(
 export function waitForInFlight(
   { traits: { validity } }: Pick<Chain, "traits">,
   ramps: readonly Pick<QuarantinedRamp, "quarantined">[],
-  head: Pick<Head, "time">,
+  head: Pick<Head, "time" | "count">,
   now: number,
 ): string | null {
   if (validity === null) return null;
@@ -77,8 +62,24 @@ export function waitForInFlight(
     Math.max(block_time * 1000, at > now + FUTURE_MS ? 0 : at)
   );
   const until = Math.max(...begun) + validity.minedWithinMs;
-  if (head.time * 1000 > until) return null;
+  if (head.time * 1000 > until) return waitForBlocks(validity, ramps, head);
   if (until === Infinity) return "no block was read yet since the quarantine began: run it again";
   const when = new Date(until).toISOString();
   return `a transaction signed before the quarantine may be mined until ${when}, by the time of blocks: run it again then`;
+}
+
+/** The same by the number of blocks, where that limits a transaction: a chain may make few for a while. */
+function waitForBlocks(
+  { minedWithinBlocks }: Validity,
+  ramps: readonly Pick<QuarantinedRamp, "quarantined">[],
+  { count = -Infinity }: Pick<Head, "count">,
+): string | null {
+  if (minedWithinBlocks === null) return null;
+  const begun = ramps.map(({ quarantined: { block_count = Infinity } }) => block_count);
+  const left = Math.max(...begun) + minedWithinBlocks - count;
+  if (left < 0) return null;
+  if (left === Infinity) return "no block was read yet since the quarantine began: run it again";
+  return `a transaction signed before the quarantine may be mined in the next ${
+    left + 1
+  } blocks: run it again then`;
 }

@@ -4,19 +4,21 @@
  * @module
  */
 import type { Tx } from "../../db/database.ts";
+import { selectCursor } from "../../db/chains/cursors.ts";
 import { selectSeenOwn } from "../../db/sending/late_attempts.ts";
 import { selectOldest } from "../../db/sending/utxos.ts";
 import { selectAttempts } from "../../db/sending/order_attempts.ts";
 import { reading } from "../../db/transaction.ts";
 import type { Network } from "../../domain/chains/addresses.ts";
 import type { AttemptRow, DropProof, OrderRow } from "../../domain/sending/chain_orders.ts";
+import { quarantine } from "../../domain/sending/quarantine.ts";
 import { ChainError } from "../chains/chain.ts";
 import type { TransactionStatus } from "../chains/outgoing.ts";
 import { markTaken } from "./utxos.ts";
 import { assertScanned } from "./departures.ts";
 import { assertCaughtUp } from "./found_transactions.ts";
 import { signedAttempts } from "./signing.ts";
-import { type OrderWork, Outdated } from "./order_work.ts";
+import { type OrderWork, Outdated, stepInTurn } from "./order_work.ts";
 
 /** Most transactions that are signed for an order, where each expired unmined. */
 const ATTEMPTS_MAX = 5;
@@ -43,6 +45,7 @@ async function expiryOf(
 ): Promise<Drop> {
   // Not up to the block of the proof: that is a newer one at each question.
   await assertCaughtUp(work, order);
+  await doubtSeen(work, order);
   const all = await reading(work.context.pool, (db) => selectAttempts(db, order.id));
   const { proof, by, height, reached } = status;
   return {
@@ -50,6 +53,34 @@ async function expiryOf(
     again: all.filter(({ raw }) => raw !== null).length < ATTEMPTS_MAX,
     proof: { proof, by, height, reached },
   };
+}
+
+/**
+ * Puts the ramp of an order into quarantine where nodes prove that its transaction expired unmined, and a block that they
+ * still have showed it when it was scanned: they lied then, or lie now, and the order would wait for ever. The
+ * reconciliation tells which.
+ */
+async function doubtSeen(work: OrderWork, order: OrderRow): Promise<void> {
+  const { context, chain } = work;
+  if (order.purpose === "recovered") return; // what was booked is not given up
+  const { seen, cursor } = await reading(context.pool, async (db) => ({
+    seen: await selectSeenOwn(db, order.id),
+    cursor: await selectCursor(db, order),
+  }));
+  if (seen === null || cursor === null) return;
+  // A block that the chain has lost meanwhile is taken back by the scanner.
+  if ((await chain.block(cursor.height))?.hash !== cursor.hash) return;
+  const detail = await stepInTurn(work, async (tx, current) => {
+    const still = await selectSeenOwn(tx, current.id);
+    if (still === null) return null;
+    const why = contradiction(still);
+    return (await quarantine(tx, context.actor, [current.ramp], why)).length > 0 ? why : null;
+  });
+  if (detail !== null) context.log("error", "a ramp is in quarantine", { detail });
+}
+
+function contradiction({ hash, height }: { hash: string; height: number }): string {
+  return `nodes say that ${hash} can never be mined, and block ${height}, which was scanned, has it`;
 }
 
 function dropOf(status: TransactionStatus & { state: "dropped" }): Drop {
@@ -87,7 +118,7 @@ export async function lossOf(
 /**
  * Makes sure that a proof is about every attempt that it drops: another run may have signed one while the
  * nodes were asked. And that no scanned block shows one of them, which nodes that hide it would have paid again: such an
- * order waits until the scanner sees that the chain has lost the block.
+ * order waits until the scanner sees that the chain has lost the block, or a reconciliation that it never had it.
  *
  * @throws {Outdated}
  * @throws {ChainError} `held`
@@ -103,10 +134,7 @@ export async function assertProven(
   }
   const seen = await selectSeenOwn(tx, id);
   if (seen === null) return;
-  throw new ChainError(
-    "held",
-    `nodes say that ${seen.hash} can never be mined, and block ${seen.height}, which was scanned, has it`,
-  );
+  throw new ChainError("held", contradiction(seen));
 }
 
 /** Searches blocks before the order was planned, which a run does not read, for the spender of its coins. */
