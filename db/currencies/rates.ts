@@ -13,17 +13,21 @@ export interface RateRow {
 
 const COLUMNS = ["base", "currency", "rate", "source", "owner", "updated_at"] as const;
 
-/** Writes rates; of two for a pair the newer counts. Gives the number written. */
+/**
+ * Writes rates; of two for a pair the newer counts. None is of the future by the database's clock: that of a process whose
+ * clock is far ahead would stand before all later ones until then. Gives the number written.
+ */
 export async function upsertRates(db: Db, rates: readonly RateRow[]): Promise<number> {
   const rows = await db`
     insert into rates (base, currency, rate, source, owner, updated_at)
-    select r.base, r.currency, r.rate, r.source, r.owner, to_timestamp(r.updated_at / 1000.0)
+    select r.base, r.currency, r.rate, r.source, r.owner,
+      least(to_timestamp(r.updated_at / 1000.0), date_trunc('milliseconds', clock_timestamp()))
     from jsonb_to_recordset(${JSON.stringify(rates)}::text::jsonb)
       r(base text, currency text, rate numeric, source text, owner uuid, updated_at bigint)
     order by r.base, r.currency
     on conflict (base, currency) do update set rate = excluded.rate, source = excluded.source,
       owner = excluded.owner, updated_at = excluded.updated_at
-      where excluded.updated_at > rates.updated_at
+      where excluded.updated_at > rates.updated_at or rates.updated_at > clock_timestamp()
         or (excluded.updated_at = rates.updated_at and excluded.rate <> rates.rate)
     returning base`;
   return rows.length;

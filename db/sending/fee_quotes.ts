@@ -1,5 +1,6 @@
 /** Statements on fee quotes, as workers last read them, and on rates between assets. @module */
 import type { Db, Tx } from "../database.ts";
+import { selectDatabaseTime } from "../health.ts";
 
 /** A quote; amounts are base units of `fee_contract`. */
 export interface QuoteRow {
@@ -18,16 +19,23 @@ export interface QuoteRow {
   quoted_at: number;
 }
 
-/** Stores the newest quotes of an asset. */
-export async function upsertQuotes(tx: Tx, quotes: readonly QuoteRow[]): Promise<void> {
-  for (const quote of quotes) {
+/** A quote, and how long ago nodes gave it, in milliseconds. */
+export type NewQuoteRow = Omit<QuoteRow, "quoted_at"> & { age: number };
+
+/**
+ * Stores the newest quotes of an asset, dated by the database's clock: one of a process whose clock is far ahead would
+ * stand before all later ones until then.
+ */
+export async function upsertQuotes(tx: Tx, quotes: readonly NewQuoteRow[]): Promise<void> {
+  const now = await selectDatabaseTime(tx);
+  for (const { age, ...quote } of quotes) {
     await tx`
-      insert into fee_quotes ${tx({ ...quote })}
+      insert into fee_quotes ${tx({ ...quote, quoted_at: now - age })}
       on conflict (chain, network, contract, speed) do update set
         fee_contract = excluded.fee_contract, base = excluded.base,
         per_input = excluded.per_input, per_payment = excluded.per_payment,
         least = excluded.least, quoted_at = excluded.quoted_at
-      where fee_quotes.quoted_at <= excluded.quoted_at`;
+      where fee_quotes.quoted_at <= excluded.quoted_at or fee_quotes.quoted_at > ${now}`;
   }
 }
 

@@ -1,4 +1,5 @@
-import { deepEqual, equal } from "node:assert/strict";
+import { deepEqual, equal, ok } from "node:assert/strict";
+import { upsertRates } from "../../db/currencies/rates.ts";
 import { rowsOf, testRealm } from "../support/realm.ts";
 import { sharing } from "../support/sharing.ts";
 
@@ -20,6 +21,23 @@ test("PUT /v1/rates sets the rate that GET /v1/rates shows; the younger counts",
   const none = await realm.admin.send("GET", "/v1/rates?base=LTC&currency=EUR");
   deepEqual([none.status, none.body.code], [404, "rate.not_found"]);
   deepEqual((await realm.admin.send("GET", "/v1/rates?base=LTC")).body, []);
+});
+
+test("a rate of a process whose clock is far ahead gives way to the next one", async (realm) => {
+  const row = { base: "BTC", currency: "CHF", source: "manual", owner: null };
+  const now = Date.now();
+  const write = (rate: string, updated_at: number) =>
+    realm.command((tx) => upsertRates(tx, [{ ...row, rate, updated_at }]));
+  await write("1", now + 86_400_000);
+  const read = async () =>
+    (await realm.admin.send("GET", "/v1/rates?base=BTC&currency=CHF")).body[0];
+  ok((await read()).updated_at <= Date.now());
+  await rowsOf(
+    realm,
+    "update rates set updated_at = now() + interval '1 day' where currency = 'CHF'",
+  );
+  await write("2", now);
+  equal((await read()).rate, "2");
 });
 
 test("PUT /v1/rates refuses an invalid rate", async (realm) => {

@@ -56,6 +56,22 @@ Deno.test("quotes that are young are used as they are after a start; old ones ar
   ok(asked > before);
 });
 
+Deno.test("a price that a process dated into the future, as its clock was far ahead, gives way to the next one", async () => {
+  await using anvil = await startAnvil(1);
+  await anvil.mine();
+  await using realm = await testRealm({ env: { ETHEREUM_RPC_URL: anvil.url } });
+  await openRamp(realm);
+  await rowsOf(realm, "update fee_quotes set quoted_at = now() + interval '1 day', base = 1");
+  const context = await workerContextOf(realm);
+  await refreshFees(context);
+  context.chains.close();
+  const quotes = await rowsOf<{ future: boolean; base: string }>(
+    realm,
+    "select quoted_at > now() as future, base::text as base from fee_quotes",
+  );
+  ok(quotes.length > 0 && quotes.every(({ future, base }) => !future && base !== "1"));
+});
+
 Deno.test("a node without prices keeps no ramp from opening", async () => {
   await using anvil = await startAnvil(1);
   await anvil.mine();

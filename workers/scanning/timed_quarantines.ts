@@ -1,5 +1,6 @@
 /** The time of a chain at which the quarantine of a ramp began, by its blocks. @module */
 import { noteBlock, selectUntimedQuarantines } from "../../db/sending/quarantine.ts";
+import { selectDatabaseTime } from "../../db/health.ts";
 import { reading } from "../../db/transaction.ts";
 import type { ChainNetwork } from "../../domain/chains/networks.ts";
 import { type Chain, ChainError } from "../chains/chain.ts";
@@ -29,7 +30,7 @@ export async function readTimedHead(
     ? []
     : await reading(context.pool, (db) => selectUntimedQuarantines(db, place, isCounted));
   const head = await chain.head();
-  const now = Math.max(context.actor.at, Date.now()); // a reconciliation may take hours
+  const now = await timeFor(context, head);
   if (head.time * 1000 > now + FUTURE_MS) {
     throw new ChainError("unavailable", "the newest block is of the future");
   }
@@ -43,4 +44,11 @@ export async function readTimedHead(
     }
   });
   return head;
+}
+
+/** The time, by the database too where the clock of this process calls the newest block one of the future. */
+async function timeFor({ actor, pool }: WorkerContext, head: Head): Promise<number> {
+  const own = Math.max(actor.at, Date.now()); // a reconciliation may take hours
+  if (head.time * 1000 <= own + FUTURE_MS) return own;
+  return Math.max(own, await reading(pool, selectDatabaseTime));
 }

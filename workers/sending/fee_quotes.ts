@@ -1,7 +1,7 @@
 /** Refreshes the fee quotes of all assets that a realm's ramps send. @module */
 import {
+  type NewQuoteRow,
   type QuotedRow,
-  type QuoteRow,
   selectQuoted,
   upsertQuotes,
 } from "../../db/sending/fee_quotes.ts";
@@ -41,13 +41,13 @@ export async function refreshFees(
   }
 }
 
-async function quotesOf(context: WorkerContext, wanted: QuotedRow): Promise<QuoteRow[]> {
+async function quotesOf(context: WorkerContext, wanted: QuotedRow): Promise<NewQuoteRow[]> {
   const { network, asset } = wanted;
   const id = wanted.chain as ChainId;
   const contract = wanted.contract ?? findAsset(asset)?.contract ?? null;
   const { at, fees } = askFor(context, { chain: id, testnet: network !== "main" }, contract);
   const found = await fees;
-  return SPEEDS.map((speed): QuoteRow => ({
+  return SPEEDS.map((speed): NewQuoteRow => ({
     chain: id,
     network,
     contract: contract ?? "",
@@ -57,7 +57,7 @@ async function quotesOf(context: WorkerContext, wanted: QuotedRow): Promise<Quot
     per_input: `${found[speed].perInput}`,
     per_payment: `${found[speed].perPayment}`,
     least: `${found[speed].least}`,
-    quoted_at: at,
+    age: Date.now() - at,
   }));
 }
 
