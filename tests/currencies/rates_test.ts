@@ -25,18 +25,13 @@ test("PUT /v1/rates sets the rate that GET /v1/rates shows; the younger counts",
 
 test("a rate of a process whose clock is far ahead gives way to the next one", async (realm) => {
   const row = { base: "BTC", currency: "CHF", source: "manual", owner: null };
-  const now = Date.now();
   const write = (rate: string, updated_at: number) =>
     realm.command((tx) => upsertRates(tx, [{ ...row, rate, updated_at }]));
-  await write("1", now + 86_400_000);
+  await write("1", Date.now() + 86_400_000);
   const read = async () =>
     (await realm.admin.send("GET", "/v1/rates?base=BTC&currency=CHF")).body[0];
   ok((await read()).updated_at <= Date.now());
-  await rowsOf(
-    realm,
-    "update rates set updated_at = now() + interval '1 day' where currency = 'CHF'",
-  );
-  await write("2", now);
+  await write("2", Date.now());
   equal((await read()).rate, "2");
 });
 

@@ -6,6 +6,7 @@ import type { OnCheckpoint } from "../../workers/sending/order_work.ts";
 import { advanceOrder } from "../../workers/sending/sender.ts";
 import { dateQuarantines, reconcile } from "../support/installation.ts";
 import {
+  agePlans,
   attemptsOf,
   giveUp,
   hideMined,
@@ -123,6 +124,7 @@ Deno.test("a payment on Solana that a scanned block shows is not given up, whate
   await ramp.node.mine();
   await ramp.poller.advance();
   hideMined(ramp.node, faulty);
+  await agePlans(ramp);
   for (let round = 0; round < 3; round++) await ramp.advance();
   const [{ order, proof }] = await attemptsOf(ramp);
   equal(proof, null);

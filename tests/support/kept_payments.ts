@@ -86,3 +86,8 @@ export async function attemptsOf({ realm }: SolanaRamp) {
       order by attempt`,
   );
 }
+
+/** Has a quarter of an hour gone by since the attempts were planned. */
+export async function agePlans({ realm }: SolanaRamp): Promise<void> {
+  await rowsOf(realm, "update order_attempts set created_at = created_at - interval '15 minutes'");
+}

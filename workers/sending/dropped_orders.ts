@@ -5,6 +5,7 @@
  */
 import type { Tx } from "../../db/database.ts";
 import { selectCursor } from "../../db/chains/cursors.ts";
+import { selectDatabaseTime } from "../../db/health.ts";
 import { selectSeenOwn } from "../../db/sending/late_attempts.ts";
 import { selectOldest } from "../../db/sending/utxos.ts";
 import { selectAttempts } from "../../db/sending/order_attempts.ts";
@@ -22,6 +23,8 @@ import { type OrderWork, Outdated, stepInTurn } from "./order_work.ts";
 
 /** Most transactions that are signed for an order, where each expired unmined. */
 const ATTEMPTS_MAX = 5;
+/** A transaction is this old before a contradiction about it counts: an index of a node may lag behind its blocks. */
+const DOUBTED_AFTER_MS = 600_000;
 
 /** The reason why no attempt can be mined, and whether the order restarts. */
 export interface Drop {
@@ -57,17 +60,20 @@ async function expiryOf(
 
 /**
  * Puts the ramp of an order into quarantine where nodes prove that its transaction expired unmined, and a block that they
- * still have showed it when it was scanned: they lied then, or lie now, and the order would wait for ever. The
- * reconciliation tells which.
+ * still have showed it when it was scanned, and that for minutes: they lied then, or lie now, and the order would wait for
+ * ever. The reconciliation tells which.
  */
 async function doubtSeen(work: OrderWork, order: OrderRow): Promise<void> {
   const { context, chain } = work;
   if (order.purpose === "recovered") return; // what was booked is not given up
-  const { seen, cursor } = await reading(context.pool, async (db) => ({
+  const { seen, cursor, attempts, now } = await reading(context.pool, async (db) => ({
     seen: await selectSeenOwn(db, order.id),
     cursor: await selectCursor(db, order),
+    attempts: await selectAttempts(db, order.id),
+    now: await selectDatabaseTime(db), // which dates what expires
   }));
-  if (seen === null || cursor === null) return;
+  const newest = attempts[attempts.length - 1]?.created_at ?? now;
+  if (seen === null || cursor === null || now - newest < DOUBTED_AFTER_MS) return;
   // A block that the chain has lost meanwhile is taken back by the scanner.
   if ((await chain.block(cursor.height))?.hash !== cursor.hash) return;
   const detail = await stepInTurn(work, async (tx, current) => {

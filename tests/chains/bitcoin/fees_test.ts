@@ -143,12 +143,13 @@ Deno.test("of two nodes one that tells low rates holds up no payment, and one th
     await mine();
   }
   const { fast } = COIN_TABLES.LITECOIN.fallback;
-  const telling = (rate: number) =>
-    startFaultyNode(
-      node.url,
-      ({ method }) => method === "estimatesmartfee" ? { feerate: rate } : undefined,
-    );
-  await using low = telling(0.00001);
+  const telling = (rate: number, step = 0.00001) =>
+    startFaultyNode(node.url, async ({ method, params }) => {
+      if (method === "estimatesmartfee") return { feerate: rate };
+      if (method !== "getnetworkinfo") return undefined;
+      return { ...await node.rpc<object>(method, ...params), incrementalfee: step };
+    });
+  await using low = telling(0.00001, 1e-8);
   await using high = telling(0.005);
   const chain = await fixture.open(low.url, high.url);
   const draft = await chain.draft(pays(payer, payer.address, 10n ** 6n), "medium");
@@ -160,5 +161,6 @@ Deno.test("of two nodes one that tells low rates holds up no payment, and one th
     pays(payer, payer.address, 10n ** 6n),
     "medium",
   );
-  equal(JSON.parse(agreed.body).rate, "1000");
+  const { rate: bid, step } = JSON.parse(agreed.body);
+  deepEqual([bid, step], ["1000", "1000"], "nor does a step that is too small count");
 });

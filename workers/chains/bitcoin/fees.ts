@@ -93,13 +93,12 @@ export async function agreedRates(chain: CoinChain): Promise<Rates> {
   }
   const rate = (speed: Speed) => {
     const figure = (rates: Rates) => rates.bySpeed[speed];
-    const highest = largest(told(figure));
-    const least = proven === null || proven < highest ? proven ?? 0n : highest;
-    return largest([reached(figure), least]);
+    return largest([reached(figure), least(proven ?? 0n, largest(told(figure)))]);
   };
   return {
     bySpeed: { slow: rate("slow"), medium: rate("medium"), fast: rate("fast") },
-    step: reached((rates) => rates.step),
+    // Of two nodes one that tells too small a step would have replacements refused by the other.
+    step: largest([reached(stepOf), least(largest(told(stepOf)), table.rateMin)]),
   };
 }
 
@@ -164,6 +163,14 @@ function rateOf(answer: unknown): bigint | null {
   }
   const rate = satoshi(answer);
   return rate > 0n ? rate : null;
+}
+
+function stepOf({ step }: Rates): bigint {
+  return step;
+}
+
+function least(one: bigint, other: bigint): bigint {
+  return one < other ? one : other;
 }
 
 function largest(amounts: readonly bigint[]): bigint {
