@@ -6867,8 +6867,8 @@ export interface components {
             /** @description The ids of its payment that persons named, oldest first. */
             claims: {
                 reference: string;
-                by: string | null;
-                at: number | null;
+                by: string;
+                at: number;
             }[];
             hash: string | null;
             deposit: string | null;

@@ -2,11 +2,11 @@
 import type { Db, Tx } from "../database.ts";
 import { selectDueInTurns } from "./due_turns.ts";
 
-/** An id at an exchange that a person named for a transfer; of a claim of before there was a list, who and when is unknown. */
+/** An id at an exchange that a person named for a transfer: who, and when, in milliseconds since the epoch. */
 export interface TransferClaim {
   reference: string;
-  by: string | null;
-  at: number | null;
+  by: string;
+  at: number;
 }
 
 /** A transfer as stored. Amounts are decimals in whole units of the asset. */

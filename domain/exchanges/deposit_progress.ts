@@ -167,13 +167,10 @@ export async function resumeTransfer(
   }
   const change = { state: "sent" as const, tries: 0, next_at: actor.at };
   if (isTold || row.claimed === reference) return await changeTransfer(tx, actor, row.id, change);
-  const before = row.claims.length === 0 && row.claimed !== null
-    ? [{ reference: row.claimed, by: null, at: null }]
-    : row.claims;
-  if (before.length >= CLAIMS_MAX) {
+  if (row.claims.length >= CLAIMS_MAX) {
     throw invalidField("/reference", `at most ${CLAIMS_MAX} ids are named for a transfer`);
   }
-  const claims = [...before, { reference, by: actor.user, at: actor.at }];
+  const claims = [...row.claims, { reference, by: actor.user, at: actor.at }];
   return await changeTransfer(tx, actor, row.id, { ...change, claimed: reference, claims });
 }
 

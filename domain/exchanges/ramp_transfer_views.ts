@@ -81,8 +81,8 @@ export const RampTransferView = z.object({
   }).meta({ description: "The end at the exchange, as it tells it." }),
   claims: z.array(z.object({
     reference: z.string(),
-    by: z.string().nullable(),
-    at: z.number().int().nullable(),
+    by: z.string(),
+    at: z.number().int(),
   })).meta({ description: "The ids of its payment that persons named, oldest first." }),
   hash: z.string().nullable(),
   deposit: z.string().nullable(),

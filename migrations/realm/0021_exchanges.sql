@@ -147,7 +147,6 @@ insert into ramp_transfer_transitions values
 create function keep_ramp_transfer() returns trigger language plpgsql as $$
 declare
   renamed constant boolean := old.claimed is not null and new.claimed is distinct from old.claimed;
-  known jsonb := old.claims;
 begin
   if renamed then
     if new.claimed is null or coalesce(old.deposit, new.deposit) is not null or old.state not in ('sent', 'unclear')
@@ -161,14 +160,9 @@ begin
     new.exchange_fee := null;
   end if;
   if new.claims is distinct from old.claims or new.claimed is distinct from old.claimed then
-    if old.claims = '[]' and old.claimed is not null then -- it was named before there was a list
-      known := jsonb_build_array(jsonb_build_object('reference', old.claimed, 'by', null, 'at', null));
-    end if;
-    if new.claims = old.claims then -- so writes a process of the version before
-      new.claims := known || jsonb_build_object('reference', new.claimed, 'by', null, 'at', null);
-    end if;
-    if jsonb_array_length(new.claims) = 0 or new.claims - (-1) <> known
-        or new.claims -> -1 ->> 'reference' is distinct from new.claimed then
+    if jsonb_array_length(new.claims) = 0 or new.claims - (-1) <> old.claims
+        or new.claims -> -1 ->> 'reference' is distinct from new.claimed
+        or (new.claims -> -1 ->> 'by') is null or (new.claims -> -1 ->> 'at') is null then
       raise exception 'claims are added one by one' using errcode = 'check_violation', constraint = 'ramp_transfers_claimed';
     end if;
   end if;
@@ -216,7 +210,7 @@ create trigger ramp_transfers_keep before update on ramp_transfers
 -- blocked there: whoever may add rows cannot have an exchange pay to a foreign address.
 create function check_ramp_transfer() returns trigger language plpgsql as $$
 begin
-  if new.state <> 'new' or new.doubtful or coalesce(new.asked_at::text, new.reference, new.claimed, new.hash) is not null
+  if new.state <> 'new' or new.doubtful or new.claims <> '[]' or coalesce(new.asked_at::text, new.reference, new.claimed, new.hash) is not null
     or coalesce(new.deposit, new.withdrawal) is not null then
     raise exception 'a transfer begins as new' using errcode = 'check_violation', constraint = 'ramp_transfers_new';
   end if;

@@ -364,7 +364,7 @@ async function refusesRows(fixture: ExchangeFixture): Promise<void> {
     const names = [
       ...["id", "external_ramp", "exchange", "kind", "account", "asset", "value", "currency"],
       ...["exchange_network", "chain", "network", "address", "state", "asked_at", "block"],
-      ...["paid_by", "speed", "owner", "created_at"],
+      ...["paid_by", "speed", "owner", "created_at", "claims"],
     ];
     const values = names.map((name) => given[name as keyof typeof given] ?? name);
     return `insert into ramp_transfers (${names}) select ${values} from ramp_transfers
@@ -373,6 +373,7 @@ async function refusesRows(fixture: ExchangeFixture): Promise<void> {
   const broken: [Record<string, string>, string][] = [
     [{ address: "'0x00000000000000000000000000000000DeaDBeef'" }, "ramp_transfers_ours"],
     [{ state: "'sent'", asked_at: "now()" }, "ramp_transfers_new"],
+    [{ claims: `'[{"reference": "1", "by": "x", "at": 1}]'` }, "ramp_transfers_new"],
     [{
       ...{ kind: "'withdraw'", address: "null", block: "gen_random_uuid()" },
       ...{ paid_by: "'sender'", speed: "'fast'" },

@@ -176,20 +176,28 @@ async function guardsRows(fixture: ExchangeFixture): Promise<void> {
     fixture.context().step((tx) =>
       tx.unsafe(`update ramp_transfers set ${set} where id = '${id}'`)
     );
-  // So writes a process of the version before, and so a row of before looks.
-  await change(`claimed = 'first'`);
-  const [{ claims }] = await rowsOf<{ claims: unknown }>(
-    realm,
-    "select claims from ramp_transfers where id = $1",
-    [id],
-  );
-  deepEqual(claims, [{ reference: "first", by: null, at: null }]);
   equal((await resolve(id, named(paid.id))).status, 200);
   equal((await fixture.advance(id)).exchange.reference, paid.id);
   const broken: [string, string][] = [
     [`claims = '[]'`, "ramp_transfers_claimed"],
     [`claimed = null`, "ramp_transfers_renamed"],
-    [`claimed = 'other', claims = '[{"reference": "other"}]'`, "ramp_transfers_claimed"],
+    [
+      `claimed = 'other', claims = '[{"reference": "other", "by": "x", "at": 1}]'`,
+      "ramp_transfers_claimed",
+    ],
+    [
+      `claimed = 'other', claims = claims || '{"reference": "other", "by": null, "at": 1}'`,
+      "ramp_transfers_claimed",
+    ],
+    [
+      `claimed = 'other', claims = claims || '{"reference": "other", "by": "x"}'`,
+      "ramp_transfers_claimed",
+    ],
+    [
+      `claimed = 'other', claims = claims || '{"reference": "third", "by": "x", "at": 1}'`,
+      "ramp_transfers_claimed",
+    ],
+    [`claimed = 'other'`, "ramp_transfers_claimed"],
     [`reference = 'other'`, "ramp_transfers_kept"],
   ];
   for (const [set, constraint] of broken) {
