@@ -20,7 +20,7 @@ export interface WaitedFor {
 }
 
 /** An index was not made, because another transaction stays open. */
-export class IndexWait extends Error {
+class IndexWait extends Error {
   override readonly name = "IndexWait";
 }
 

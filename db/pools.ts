@@ -83,7 +83,7 @@ export function unbounded(settings: string, open: () => Sql, alive: Set<Sql>): P
 }
 
 /** Ends replaced connections: when they are unused, or after a short wait for running statements. */
-export function retire(sql: Sql, alive: Set<Sql>, free?: Promise<unknown>): void {
+function retire(sql: Sql, alive: Set<Sql>, free?: Promise<unknown>): void {
   const end = () => sql.end({ timeout: free === undefined ? 5 : 0 });
   (free === undefined ? end() : free.then(end)).catch(() => {}).finally(() => alive.delete(sql));
 }

@@ -25,7 +25,7 @@ const BYTES = 32;
  * Computes the server's verifier of a password (RFC 5803, SCRAM-SHA-256), so that no statement and no
  * log of the server ever shows the password.
  */
-export function scramVerifier(password: string, salt: Uint8Array<ArrayBuffer> = newSalt()): string {
+function scramVerifier(password: string, salt: Uint8Array<ArrayBuffer> = newSalt()): string {
   const salted = pbkdf2Sync(password, salt, ITERATIONS, BYTES, "sha256");
   const clientKey = createHmac("sha256", salted).update("Client Key").digest();
   const storedKey = createHash("sha256").update(clientKey).digest("base64");

@@ -8,7 +8,7 @@ import { type AssetState, HELD, TOKENS } from "./asset_registry.ts";
 import { type ChainId, type ChainInfo, CHAINS } from "./chain_registry.ts";
 
 export { type AssetState } from "./asset_registry.ts";
-export { type ChainId, type ChainInfo, CHAINS } from "./chain_registry.ts";
+export { type ChainId, CHAINS } from "./chain_registry.ts";
 
 /** Describes an asset. */
 export interface Asset {

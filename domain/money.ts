@@ -9,7 +9,7 @@ import { invalidField } from "./errors.ts";
 import { digits, isDigits } from "./json.ts";
 
 /** Digits before the point that an amount may have. */
-export const WHOLE_DIGITS_MAX = 36;
+const WHOLE_DIGITS_MAX = 36;
 /** Digits after the point of a virtual currency. */
 export const CURRENCY_DECIMALS = 18;
 

@@ -24,7 +24,7 @@ export interface Rights {
 }
 
 /** The six rows (service.md, Authentication, 6). */
-export const RIGHTS: Readonly<Record<`${Role},${Scope}`, Rights>> = {
+const RIGHTS: Readonly<Record<`${Role},${Scope}`, Rights>> = {
   "user,own": row("own", "own", "none", "none", false, false),
   "user,realm": row("all", "own", "none", "none", false, false),
   "manage,own": row("own", "own", "own", "own", false, false),

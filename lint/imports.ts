@@ -266,7 +266,7 @@ function orderFault(from: SourceFile, to: SourceFile): string | null {
 }
 
 /** The capability of a file: its folder below the layer's. */
-export function capabilityOf(path: string): string {
+function capabilityOf(path: string): string {
   const parts = path.split("/");
   return parts.length > 2 ? parts[1] : LAYER_ROOT;
 }

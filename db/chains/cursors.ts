@@ -207,14 +207,3 @@ export async function insertTokenProof(
 ): Promise<void> {
   await db`insert into token_proofs ${db(proof)} on conflict do nothing`;
 }
-
-/** Reads when a network was last scanned, in milliseconds since the epoch; null if never. */
-export async function selectSeenAt(
-  db: Db,
-  place: NetworkKey,
-): Promise<number | null> {
-  const [row] = await db<{ scanned_at: number }[]>`
-    select scanned_at from chain_cursors
-    where chain = ${place.chain} and network = ${place.network}`;
-  return row?.scanned_at ?? null;
-}

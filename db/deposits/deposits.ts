@@ -315,12 +315,6 @@ export async function selectDeposits(db: Db, ids: string[]): Promise<DepositRow[
     select ${columns(db)} from deposits where id = any (${`{${ids.join(",")}}`}::text::uuid[])`;
 }
 
-/** Reads a deposit. */
-export async function selectDeposit(db: Db, id: string): Promise<DepositRow | null> {
-  const [row] = await db<DepositRow[]>`select ${columns(db)} from deposits where id = ${id}`;
-  return row ?? null;
-}
-
 /** Locks a pending deposit, if it is still in the given block. */
 export async function lockPending(
   tx: Tx,

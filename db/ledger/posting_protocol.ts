@@ -176,7 +176,7 @@ export function bulkParameters(
  * @param stamp head and tail of the posting's ids
  * @param position the move's in its posting, from 0
  */
-export function stampedId(stamp: string, position: number): { id: string; at: number } {
+function stampedId(stamp: string, position: number): { id: string; at: number } {
   if (stamp !== stamped.stamp) stamped = partsOf(stamp);
   const { beginning, tail, at } = stamped;
   return { id: `${beginning}${(0x8000 + position).toString(16)}${tail}`, at };

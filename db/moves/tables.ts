@@ -27,9 +27,6 @@ export function within(schema: string, name: string): string {
   return `${quoted(schema)}.${quoted(name)}`;
 }
 
-/** Tables and functions with this prefix belong to the move, and do not move. */
-export const OWN_PREFIX = "move_";
-
 interface SelectedTable {
   name: string;
   columns: string;

@@ -132,7 +132,7 @@ export const ACCOUNTS: Collection<AccountRow> = {
 };
 
 /** Shows one account. */
-export async function showAccount(
+async function showAccount(
   db: Db,
   actor: Actor,
   row: AccountRow,

@@ -185,7 +185,7 @@ export async function openAccount(
  *
  * @throws {DomainError} asset.unknown, asset.no_testnet
  */
-export async function resolveAsset(
+async function resolveAsset(
   tx: Tx,
   code: string,
   testnet: boolean,

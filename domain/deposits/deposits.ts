@@ -20,8 +20,6 @@ import { compare, fromUnits } from "../money.ts";
 import { scheduleSweeps } from "./sweeps.ts";
 import { errorField } from "../errors.ts";
 
-export { type DepositRow } from "../../db/deposits/deposits.ts";
-
 /**
  * A transfer that was read again at its depth, with the amount that the address gained, in base
  * units.

@@ -27,7 +27,7 @@ import { mayRead, notFound, rightsOf } from "../permissions.ts";
 import { viewRescan } from "./rescans.ts";
 
 /** A use of an address as shown. */
-export const AddressUseView = z.object({
+const AddressUseView = z.object({
   kind: z.enum(["ramp", "deposit", "linked", "reserved"]).meta({
     description: "The address of a ramp itself, of a deposit account, of a third party that is " +
       "linked to an account, or one that a ramp has not given out yet.",

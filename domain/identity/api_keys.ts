@@ -160,7 +160,7 @@ export async function endApiKey(
 }
 
 /** Shows a key: never the key itself. */
-export function viewApiKey(row: ApiKeyRow): Record<string, unknown> {
+function viewApiKey(row: ApiKeyRow): Record<string, unknown> {
   return {
     id: row.id,
     name: row.name,

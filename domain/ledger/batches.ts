@@ -35,7 +35,7 @@ import {
 /** Transactions that are read at once where a batch is repeated. */
 const READ_AT_ONCE = 500;
 /** Transfers that one request may hold. */
-export const BATCH_MAX = 10_000;
+const BATCH_MAX = 10_000;
 /** Greatest body of a batch, in bytes. */
 export const BATCH_BODY_MAX = 8 * 1024 * 1024;
 

@@ -133,7 +133,7 @@ function extrasOf(input: NewTransaction, seen: boolean): string | null {
  *
  * @throws {DomainError} idempotency.key_reused
  */
-export async function answerReplay(
+async function answerReplay(
   pool: Pool,
   actor: Actor,
   { input, request }: { input: NewTransaction; request: TransferRequest },

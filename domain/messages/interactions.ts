@@ -25,7 +25,7 @@ export const InboundMessages = z.looseObject({ results: z.array(Inbound).max(100
   .meta({ id: "InboundMessages" });
 
 /** Digits of a number that may begin with a plus; null where it is none. */
-export function digitsOf(number: string | undefined): string | null {
+function digitsOf(number: string | undefined): string | null {
   const digits = (number ?? "").replace(/^\+|[ ().-]/g, "");
   return /^[1-9][0-9]{4,14}$/.test(digits) ? digits : null;
 }

@@ -54,7 +54,7 @@ interface End {
 
 const GONE_OLD: End = { status: TOO_OLD, error: "no provider took it in time" };
 /** The pauses after failed attempts, in milliseconds; after the last attempt a message is given up. */
-export const PAUSES_MS: readonly number[] = [1_000, 5_000, 30_000, 120_000, 600_000];
+const PAUSES_MS: readonly number[] = [1_000, 5_000, 30_000, 120_000, 600_000];
 
 /**
  * Reads a message for an attempt, decrypted; null where the attempt is over, the message has ended,

@@ -271,7 +271,7 @@ export const SyncView = z.object({
 }).meta({ id: "PersonsSync" });
 
 /** Shows a synchronisation. */
-export function viewSync(row: SyncRow): Record<string, unknown> {
+function viewSync(row: SyncRow): Record<string, unknown> {
   const { id, parameters, step, read, linked, completed, created, state, error, owner } = row;
   return {
     ...{ id, ...shownParameters(parameters), state, step, read, linked, completed, created, owner },

@@ -5,7 +5,7 @@
  */
 import type { InstallationRow, PromotionRow, WitnessRow } from "../../db/realms/installation.ts";
 
-export { type InstallationRow, type WitnessRow } from "../../db/realms/installation.ts";
+export { type InstallationRow } from "../../db/realms/installation.ts";
 
 /** One step of a record: a number and a token that nobody can guess. */
 export interface Step {

@@ -1,14 +1,8 @@
 /** Reads of a realm that its installation's replica may answer. @module */
 import type { Database, Db, RealmLocation } from "../../db/database.ts";
-import type {
-  FromReplica,
-  Position,
-  Replica,
-  ReplicaReading,
-  ReplicaState,
-} from "../../db/replica.ts";
+import type { FromReplica, Position, Replica, ReplicaReading } from "../../db/replica.ts";
 
-export type { FromReplica, Position, Replica, ReplicaReading, ReplicaState };
+export type { FromReplica, Position, Replica };
 
 /** The replica as a realm uses it. */
 export interface RealmReplica {

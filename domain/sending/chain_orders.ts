@@ -41,7 +41,7 @@ import { holdGas, passGasOn } from "./token_gas.ts";
 import { PURPOSE_RULES } from "./order_purposes.ts";
 import type { Speed } from "../speeds.ts";
 
-export { type OrderRow, type OrderState } from "../../db/sending/chain_orders.ts";
+export { type OrderRow } from "../../db/sending/chain_orders.ts";
 export { type AttemptRow, type DropProof } from "../../db/sending/order_attempts.ts";
 
 /**

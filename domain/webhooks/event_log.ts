@@ -162,7 +162,7 @@ export function isShown(row: EventRow, { reader, types, entity }: EventAudience)
 }
 
 /** Shows an event. */
-export function viewEvent(row: EventRow, reader: EventReader): Record<string, unknown> {
+function viewEvent(row: EventRow, reader: EventReader): Record<string, unknown> {
   return { ...headOf(row), data: parseStoredJson(payloadFor(row, reader)), ...footOf(row) };
 }
 

@@ -57,7 +57,7 @@ export async function postBookings(tx: LedgerTx, actor: Actor, { moves }: Bookin
 }
 
 /** Adds a move of a withdrawal; none of nothing. */
-export function book(
+function book(
   { moves }: Bookings,
   row: WithdrawalRow,
   move: { type: BookingType; from: string; to: string; amount: string },

@@ -141,7 +141,7 @@ async function checkCharge(
  *
  * @throws {DomainError} withdrawal.below_fee
  */
-export function applyFee(
+function applyFee(
   value: string,
   fee: string,
   paidBy: "sender" | "receiver",

@@ -112,7 +112,7 @@ function isPlain(schema: z.ZodArray): boolean {
 }
 
 /** A reference to a component. */
-export function refer(name: string): Json {
+function refer(name: string): Json {
   return { $ref: `${PREFIX}${name}` };
 }
 

@@ -50,7 +50,7 @@ export function replyPrepared<P, Q, B>(
 }
 
 /** Whether `accept-encoding` names gzip, or all, and does not refuse it. */
-export function acceptsGzip(header: string | null): boolean {
+function acceptsGzip(header: string | null): boolean {
   const given = new Map(
     (choiceOf(header) ?? "").toLowerCase().split(",").map((text): [string, boolean] => {
       const [coding, ...parameters] = text.split(";").map((part) => part.trim());

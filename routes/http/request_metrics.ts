@@ -20,7 +20,7 @@ export interface Histogram {
 }
 
 /** Opens an empty histogram. */
-export function openHistogram(): Histogram {
+function openHistogram(): Histogram {
   const counts = new Float64Array(BOUNDS_S.length + 1);
   let sum = 0;
   return {

@@ -134,7 +134,7 @@ Deno.test("a deposit that the ledger refused is tried again, ever more rarely, a
   equal((await fixture.account(ramp.id)).balance.total, "1");
 });
 
-Deno.test("a deposit that was given up by an earlier version is taken up again", async () => {
+Deno.test("a deposit with an error, and no time at which it is tried again, is tried again", async () => {
   await using fixture = await openRampFixture();
   const { realm, anvil } = fixture;
   const ramp = await fixture.ramp();
@@ -156,7 +156,7 @@ for (const end of ["refund", "cancel"] as const) {
     const paid = { fee: { paid_by: "receiver" }, destination: { address: REFUSING } };
     const made = await funded.withdraw("1.1", end === "refund" ? paid : { fee: paid.fee });
     equal(made.status, 201, made.text);
-    // As an earlier version let it go.
+    // Behind the back of the rule that keeps it.
     await tamper(realm, `update accounts set deleted_at = now() where id = '${funded.account}'`);
     await funded.anvil.rpc("anvil_setCode", REFUSING, "0x60006000fd");
     if (end === "cancel") {
@@ -177,7 +177,7 @@ async function virtualOn({ realm }: RampFixture, ramp: string): Promise<string> 
   return body.id;
 }
 
-/** The statement of a process without this rule, or of an operator by hand. */
+/** The statement of an operator by hand. */
 async function deleteBySql(realm: TestRealm, id: string): Promise<void> {
   await realm.command((tx) => tx`update accounts set deleted_at = now() where id = ${id}`, {
     lockLedger: true,

@@ -197,7 +197,7 @@ Deno.test("a link made before the address was ours ends when it is given out, an
   deepEqual((await checkLedger(realm.pool)).mismatches, []);
 });
 
-Deno.test("rows of old that name one address as ours and as linked blind nobody, and ours wins", async () => {
+Deno.test("rows that name one address as ours and as linked, against the rules, blind nobody, and ours wins", async () => {
   await using fixture = await openRampFixture();
   const { realm, anvil } = fixture;
   const { ramp, account } = await openLinkedFixture(fixture);

@@ -51,9 +51,7 @@ export interface Step {
 export type Plan = Step[][];
 
 /** Accounts that a plan can name; one number more stands for one that does not exist. */
-export const ACCOUNTS = 6;
-/** People who act: an administrator, who writes everything, one who sees all, one with an account. */
-export const PEOPLE = 3;
+const ACCOUNTS = 6;
 /** Names the latest block, or transaction, of all. */
 export const LATEST = -1;
 /** Initial balance of accounts, so that plans meet balances exactly, and miss them by one digit. */

@@ -184,7 +184,7 @@ async function faultOf(
 }
 
 /** Writes an answer, to be compared. */
-export function written(answer: unknown): string {
+function written(answer: unknown): string {
   return JSON.stringify(answer, (_, part) => {
     if (typeof part === "bigint") return `${part}n`;
     if (part instanceof Map) return [...part];

@@ -115,7 +115,7 @@ export function startLyingNode(
 }
 
 /** Changes a field of an answer. A path that the answer does not have changes nothing. */
-export function altered(
+function altered(
   answer: unknown,
   path: FieldPath,
   lie: Pick<Lie, "tell" | "once">,

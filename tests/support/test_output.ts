@@ -125,7 +125,7 @@ function begin(output: TestOutput, line: string): void {
 }
 
 /** Counts of nothing. */
-export function noCounts(): Counts {
+function noCounts(): Counts {
   return {
     ...{ passed: 0, failed: 0, ignored: 0, filtered: 0 },
     ...{ passedSteps: 0, failedSteps: 0, ignoredSteps: 0 },

@@ -119,6 +119,6 @@ export function titleOf(path: readonly string[]): string {
 }
 
 /** A time for readers. */
-export function inWords(ms: number): string {
+function inWords(ms: number): string {
   return ms < 60_000 ? `${ms / 1000} s` : `${Math.floor(ms / 60_000)} min`;
 }

@@ -62,7 +62,7 @@ export interface Store {
 const MANIFEST_MAX = 1_000_000;
 
 /** Name of the manifest of a part. */
-export function manifestName(realm: string, suffix: string): string {
+function manifestName(realm: string, suffix: string): string {
   return `${realm.replaceAll("-", "")}_${suffix}_manifest.json`;
 }
 
@@ -189,7 +189,7 @@ export async function checkFiles(
 }
 
 /** Whether what a file holds can be read here. */
-export function isOpenable({ identities }: Store, { name }: ArchiveFile): boolean {
+function isOpenable({ identities }: Store, { name }: ArchiveFile): boolean {
   return identities !== null || !name.endsWith(".age");
 }
 

@@ -12,7 +12,7 @@ import { rowsOf } from "./dump.ts";
 import type { FrameReader } from "./frames.ts";
 
 /** Gives the tables of a schema's part one by one; each is to be read, or skipped, before the next. */
-export async function* tablesOf(
+async function* tablesOf(
   frames: FrameReader,
 ): AsyncGenerator<TablePart> {
   for (;;) {

@@ -97,7 +97,7 @@ export function startCeloNode(anvil: Anvil, chainId: number, tokens: readonly st
  * Decodes a signed transaction by the specification: 0x7b ‖ rlp([chainId, nonce, maxPriorityFeePerGas,
  * maxFeePerGas, gasLimit, to, value, data, accessList, feeCurrency, v, r, s]).
  */
-export function decodeCelo(raw: string): CeloTransaction {
+function decodeCelo(raw: string): CeloTransaction {
   if (!raw.startsWith("0x7b")) throw new NodeError(-32000, "transaction type not supported");
   const payload = "0x" + raw.slice(4);
   const fields = decoded(payload);

@@ -45,7 +45,7 @@ export function topicOf(address: string): string {
 }
 
 /** Reads an address out of a topic; null if the topic is no address. */
-export function addressIn(topic: string): string | null {
+function addressIn(topic: string): string | null {
   return /^0x0{24}[0-9a-f]{40}$/.test(topic) ? `0x${topic.slice(26)}` : null;
 }
 

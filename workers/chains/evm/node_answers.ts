@@ -32,8 +32,6 @@ export interface EvmTransaction {
 
 /** A block with its transactions, or with none where they were not requested. */
 export interface EvmBlock extends Block {
-  /** Wei; null before EIP-1559. */
-  readonly baseFee: bigint | null;
   /** False if its bloom filter rules out any log. */
   readonly hasLogs: boolean;
   /** The filter itself. */
@@ -175,7 +173,6 @@ export function readBlock(answer: unknown): EvmBlock | null {
     hash: hash(fields.hash),
     parentHash: hash(fields.parentHash),
     time: number(fields.timestamp, "a time"),
-    baseFee: fields.baseFeePerGas === undefined ? null : big(fields.baseFeePerGas, "a base fee"),
     bloom: readText(fields.logsBloom ?? "0x1"),
     hasLogs: !/^0x0*$/.test(readText(fields.logsBloom ?? "0x1")),
     transactions: listed.filter((one) => typeof one === "object").map(readTransaction),

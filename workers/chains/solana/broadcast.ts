@@ -30,7 +30,7 @@ export async function broadcastRaw({ nodes }: Solana, signed: Signed): Promise<B
 }
 
 /** Sorts a node's refusal. */
-export function readRefusal(message: string): Broadcast {
+function readRefusal(message: string): Broadcast {
   if (KNOWN.test(message)) return { outcome: "known", obstacle: null, detail: message };
   const obstacle = OBSTACLES.find(([, words]) => words.test(message))?.[0] ?? "other";
   return { outcome: "unknown", obstacle, detail: message };

@@ -18,7 +18,7 @@ import { readUnits } from "./node_answers.ts";
 export type Prices = Readonly<Record<Speed, bigint>>;
 
 /** Lamports for each signature. */
-export const SIGNATURE_FEE = 5_000n;
+const SIGNATURE_FEE = 5_000n;
 /** The share of recent bids that a bid exceeds, in per cent. */
 const PERCENTILES: Readonly<Record<Speed, number>> = { slow: 25, medium: 50, fast: 75 };
 /** The least bid: blocks have room for most of the time, and nobody else bids then. */

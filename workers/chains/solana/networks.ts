@@ -24,6 +24,3 @@ export const TOKEN_PROGRAMS: readonly string[] = [TOKEN_PROGRAM, TOKEN_2022_PROG
 
 /** Rent-exempt minimum of a wallet, which holds no data. */
 export const WALLET_RENT = 890_880n;
-
-/** Mint whose tokens are the coin in a token account; it is no token of its own here. */
-export const WRAPPED_COIN = "So11111111111111111111111111111111111111112";

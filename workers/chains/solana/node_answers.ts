@@ -86,7 +86,7 @@ export function isAbove({ code }: RpcError): boolean {
 }
 
 /** Tells that a node does not offer a method at all, or not for this key. */
-export function isMissingMethod({ code }: RpcError): boolean {
+function isMissingMethod({ code }: RpcError): boolean {
   return code === -32601 || code === -32010;
 }
 

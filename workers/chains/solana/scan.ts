@@ -169,7 +169,7 @@ export async function searchBlock(
 }
 
 /** Reads a block with the transfers to the watch list. */
-export function readWhole(answer: unknown, slot: number, watch: WatchList): Told {
+function readWhole(answer: unknown, slot: number, watch: WatchList): Told {
   const block = readBlock(answer, slot);
   if (block === null) throw new ChainError("unavailable", `the node does not have block ${slot}`);
   const listed = readList(readRecord(answer, "a block").transactions);

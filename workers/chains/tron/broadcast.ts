@@ -41,7 +41,7 @@ async function send(peer: Peer, raw: string): Promise<unknown> {
 }
 
 /** Sorts a node's refusal, which begins with its code. */
-export function readRefusal(detail: string): Broadcast {
+function readRefusal(detail: string): Broadcast {
   const code = detail.split(":")[0];
   if (code === "DUP_TRANSACTION_ERROR") return { outcome: "known", obstacle: null, detail };
   const obstacle = LACKS_FUNDS.test(detail) ? "funds" : OBSTACLES[code] ?? "other";

@@ -13,7 +13,7 @@ import type { Ethers, Tron } from "./context.ts";
 import { askRecord, blockAt, count, hash32 } from "./node_answers.ts";
 
 /** Index of the value that a transaction carries itself. */
-export const DIRECT: number = -1;
+const DIRECT: number = -1;
 /** Index of the sum that inner calls of a transaction brought to an address. */
 export const INSIDE: number = -2;
 

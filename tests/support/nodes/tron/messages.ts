@@ -15,7 +15,7 @@ import {
 } from "./protobuf.ts";
 
 /** Kinds of a transaction that the node carries out; java-tron knows more. */
-export const CONTRACT_TYPES = {
+const CONTRACT_TYPES = {
   TransferContract: 1,
   TransferAssetContract: 2,
   CreateSmartContract: 30,
@@ -26,7 +26,7 @@ export const CONTRACT_TYPES = {
 export type ContractType = keyof typeof CONTRACT_TYPES;
 
 /** `Transaction.Result.contractResult` */
-export const CONTRACT_RESULTS = {
+const CONTRACT_RESULTS = {
   DEFAULT: 0,
   SUCCESS: 1,
   REVERT: 2,
@@ -111,7 +111,7 @@ export const RAW: readonly Field[] = [
 const RESULT: readonly Field[] = [field("contractRet", 3, { values: CONTRACT_RESULTS })];
 
 /** `Transaction` */
-export const TRANSACTION: readonly Field[] = [
+const TRANSACTION: readonly Field[] = [
   field("raw_data", 1, { fields: RAW }),
   field("signature", 2, "bytes", true),
   field("ret", 5, { fields: RESULT }, true),

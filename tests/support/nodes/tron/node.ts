@@ -33,7 +33,7 @@ import { richTron, sign, toHex, type TronParty } from "./wallet.ts";
 import { adjust, change, emptyAccount, type World } from "./world.ts";
 
 /** Bytecode that tests deploy. */
-export const BYTECODE = { ...strange.bytecode, ...tether.bytecode, ...token.bytecode };
+const BYTECODE = { ...strange.bytecode, ...tether.bytecode, ...token.bytecode };
 
 /** Staked resources of an account. */
 export interface Stake {

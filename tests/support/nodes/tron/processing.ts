@@ -152,7 +152,7 @@ function checkExpiry({ headTime }: Setting, { fields }: Transaction): void {
 }
 
 /** `TransactionCapsule.validateSignature`, for accounts whose owner's key is the only one. */
-export function checkSignature({ id, signatures }: Transaction, call: Call): void {
+function checkSignature({ id, signatures }: Transaction, call: Call): void {
   const refuse = (text: string) => new Refusal("SIGERROR", `Validate signature error: ${text}`);
   if (signatures.length === 0) throw refuse("miss sig or contract");
   if (call.permission !== 0n && call.permission !== 2n) throw refuse("permission isn't exit");
