@@ -3,9 +3,13 @@
  * then needs no library. All hexadecimal is lower case; amounts are base units of the token.
  * @module
  */
+import type { TokenDetails } from "../observations.ts";
 
 /** First topic of `Transfer(address,address,uint256)`. */
 export const TRANSFER_TOPIC = "0xddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef";
+
+/** The largest value of `decimals` that ERC-20 can state; more is nonsense. */
+const DECIMALS_MAX = 255n;
 
 /** The calls without arguments that describe a token. */
 export const DETAIL_CALLS = {
@@ -84,13 +88,33 @@ const ADDRESSES_MAX = 1_000;
  * Reads a name or symbol, as text or in the older form of 32 bytes. Control characters and marks
  * that reverse the direction of writing are removed, because strangers write this text.
  */
-export function readText(answer: string): string | null {
+function readText(answer: string): string | null {
   const digits = answer.slice(2, 2 + TEXT_DIGITS).match(/../g) ?? [];
   const raw = Uint8Array.from(digits, (pair) => parseInt(pair, 16));
   const body = raw.length === 32 ? raw.slice(0, endOf(raw)) : dynamic(raw);
   if (body === null) return null;
   const said = new TextDecoder().decode(body);
   return said.replace(/[\p{Cc}\p{Cf}\p{Co}\ufffd]/gu, "").trim().slice(0, 64) || null;
+}
+
+/** Reads the answers to `decimals`, `symbol`, `name` and `totalSupply`; null is one that was refused. */
+export function readDetails(contract: string, answers: readonly (string | null)[]): TokenDetails {
+  const [places, sign, title, supply] = answers;
+  const count = places === null ? null : readNumber(places);
+  return {
+    contract,
+    symbol: sign === null ? null : readText(sign),
+    name: title === null ? null : readText(title),
+    decimals: count === null || count > DECIMALS_MAX ? null : parseInt(`${count}`, 10),
+    supply: supply === null ? null : readNumber(supply),
+  };
+}
+
+/** What nodes must agree on of a token's description; of its supply only where it is read at one height. */
+export function keyOfDetails(told: TokenDetails | null, withSupply: boolean): string {
+  if (told === null) return "none";
+  const supply = withSupply ? `${told.supply}` : "";
+  return JSON.stringify([told.decimals, told.symbol, told.name, supply]);
 }
 
 /** Reads an array of addresses. */

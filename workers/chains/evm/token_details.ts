@@ -8,11 +8,8 @@ import type { Peer } from "../node_pool.ts";
 import { RpcError } from "../rpc.ts";
 import type { TokenDetails } from "../observations.ts";
 import type { Evm } from "./context.ts";
-import { DETAIL_CALLS, readNumber, readText } from "./erc20.ts";
+import { DETAIL_CALLS, keyOfDetails, readDetails } from "./erc20.ts";
 import { bytes, isRefusal, toHex } from "./node_answers.ts";
-
-/** The largest value that ERC-20 can state; more is nonsense. */
-const DECIMALS_MAX = 255n;
 
 /**
  * Reads a token's description as the quorum reports it; without a height its supply, which changes
@@ -32,21 +29,9 @@ export async function tokenDetails(
       method: "eth_call",
       params: [{ to: address, data }, block],
     })));
-    const [places, sign, title, supply] = answers.map(said);
-    const count = places === null ? null : readNumber(places);
-    return {
-      contract: address,
-      symbol: sign === null ? null : readText(sign),
-      name: title === null ? null : readText(title),
-      decimals: count === null || count > DECIMALS_MAX ? null : parseInt(`${count}`, 10),
-      supply: supply === null ? null : readNumber(supply),
-    };
+    return readDetails(address, answers.map(said));
   }
-  function keyOf(told: TokenDetails | null): string {
-    if (told === null) return "none";
-    const supply = height === undefined ? "" : `${told.supply}`;
-    return JSON.stringify([told.decimals, told.symbol, told.name, supply]);
-  }
+  const keyOf = (told: TokenDetails | null) => keyOfDetails(told, height !== undefined);
   return await evm.nodes.agree(read, keyOf, `the token at ${address}`);
 }
 

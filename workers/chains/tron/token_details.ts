@@ -3,16 +3,13 @@
  * with the registry, or shown.
  * @module
  */
-import { DETAIL_CALLS, readNumber, readText } from "../evm/erc20.ts";
+import { DETAIL_CALLS, keyOfDetails, readDetails } from "../evm/erc20.ts";
 import type { Peer } from "../node_pool.ts";
 import type { TokenDetails } from "../observations.ts";
 import { toHexAddress } from "./address_forms.ts";
 import { tryCall } from "./calls.ts";
 import type { Tron } from "./context.ts";
 import { askRecord } from "./node_answers.ts";
-
-/** The largest value that TRC-20 can state; more is nonsense. */
-const DECIMALS_MAX = 255n;
 
 /**
  * Reads a token's description as the quorum reports it, at the newest block; with a height the quorum agrees on
@@ -35,20 +32,8 @@ export async function tokenDetails(
         return fault === null ? returned : null;
       }),
     );
-    const [places, sign, title, supply] = said;
-    const count = places === null ? null : readNumber(places);
-    return {
-      contract,
-      symbol: sign === null ? null : readText(sign),
-      name: title === null ? null : readText(title),
-      decimals: count === null || count > DECIMALS_MAX ? null : parseInt(`${count}`, 10),
-      supply: supply === null ? null : readNumber(supply),
-    };
+    return readDetails(contract, said);
   }
-  function keyOf(told: TokenDetails | null): string {
-    if (told === null) return "none";
-    const supply = height === undefined ? "" : `${told.supply}`;
-    return JSON.stringify([told.decimals, told.symbol, told.name, supply]);
-  }
+  const keyOf = (told: TokenDetails | null) => keyOfDetails(told, height !== undefined);
   return await tron.nodes.agree(read, keyOf, `the token at ${contract}`);
 }
