@@ -2,7 +2,8 @@
 import type postgres from "postgres";
 import type { Db } from "../database.ts";
 
-type Fragment = postgres.PendingQuery<postgres.Row[]>;
+/** A part of a statement. */
+export type Fragment = postgres.PendingQuery<postgres.Row[]>;
 
 /** Which rows may be due: an index of each table has them by owner, and one by time. */
 export interface DueRows {

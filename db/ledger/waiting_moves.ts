@@ -21,7 +21,7 @@ export interface WaitingMoves<T> {
 }
 
 /** What waits, and since when. */
-interface Timed extends Weighed {
+export interface Timed extends Weighed {
   at: number;
 }
 

@@ -20,7 +20,8 @@ interface Failing {
   logAt: number;
 }
 
-type Scanning = Pick<WorkerContext, "chains" | "realm" | "actor" | "log">;
+/** What says where a network is scanned. */
+export type Scanning = Pick<WorkerContext, "chains" | "realm" | "actor" | "log">;
 
 const failing = new WeakMap<object, Map<string, Failing>>();
 
