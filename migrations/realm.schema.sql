@@ -4731,8 +4731,7 @@ begin
   new.customer := case when not new.notice then
     (select u.root from users u where u.id = new.owner and not 'realm' = any (u.scopes)) end;
   if (select count(*) from messages m where lower(m.destination) = lower(new.destination)
-      and m.created_at > new.created_at - interval '1 minute' and (m.notice or not new.notice)
-      and (m.customer is null or new.customer is not null)) >= 20 then
+      and m.created_at > new.created_at - interval '1 minute' and (m.notice or not new.notice)) >= 20 then
     raise exception 'a recipient gets at most 20 messages a minute'
       using errcode = 'check_violation', constraint = 'messages_pace';
   end if;
