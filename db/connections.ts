@@ -6,7 +6,7 @@ import { Socket } from "node:net";
 import postgres from "postgres";
 import { placingRows } from "./answer_rows.ts";
 import { oneCallerEach, sharedByAll } from "./one_caller.ts";
-import { guardGreeting } from "./server_greeting.ts";
+import { guardGreeting, isOnThisMachine } from "./server_greeting.ts";
 import { passwordFor } from "./server_password.ts";
 import { parametersOf, type Session } from "./session_settings.ts";
 import { tracingStatements } from "./statement_spans.ts";
@@ -71,7 +71,7 @@ function openOne(
   closed: () => void,
 ): postgres.Sql {
   const password = passwordFor(url, login?.password);
-  const isProven = password !== undefined;
+  const isProven = password !== undefined && !isOnThisMachine(url);
   const sql = postgres(url, {
     ...serverOf(url),
     ...(login === null ? {} : { username: login.role }),

@@ -79,6 +79,15 @@ function faultOf(message: Uint8Array): string | null {
 }
 
 /**
+ * Whether an address names this machine, where servers often let in without a password (`trust`): whoever may take their
+ * port there has the machine already, or shares it.
+ */
+export function isOnThisMachine(url: string): boolean {
+  const host = URL.parse(url)?.hostname ?? "";
+  return /^(localhost|127(\.\d+){3}|\[::1\]|)$/.test(host);
+}
+
+/**
  * Closes a socket whose server greets otherwise than a database does, before the driver reads it.
  *
  * @param isProven as of {@link openGreeting}

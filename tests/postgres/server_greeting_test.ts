@@ -1,7 +1,7 @@
 /** Servers at the database's address that are none. @module */
 import { equal, match } from "node:assert/strict";
 import { openDatabase } from "../../db/database.ts";
-import { openGreeting } from "../../db/server_greeting.ts";
+import { isOnThisMachine, openGreeting } from "../../db/server_greeting.ts";
 
 const text = (said: string) => new TextEncoder().encode(said);
 
@@ -29,7 +29,6 @@ const HOSTILE: Record<string, Uint8Array[]> = {
   "asks for as many in hexadecimal": [SCRAM, rounds("0x7fffffff")],
   "asks for few rounds first": [SCRAM, rounds("4096,i=2147483647")],
   "describes rows before the login, without an end of their names": [ROW],
-  "lets the service in without a proof that it knows the password": [demand(0)],
   "begins a message of two gigabytes": [message("R", new Uint8Array(0), 0x7fff_ffff)],
 };
 
@@ -85,4 +84,16 @@ Deno.test("a greeting is read however it is cut into pieces, and up to the login
     match(faults[0], /1000001 rounds/);
   }
   equal(openGreeting(true).read(rounds("1000000")), null);
+});
+
+Deno.test("a server on another machine that lets in without a proof that it knows the password is left", () => {
+  match(`${openGreeting(true).read(demand(0))}`, /without a proof/);
+  match(`${openGreeting(true).read(Uint8Array.from([...SCRAM, ...demand(0)]))}`, /without a proof/);
+  equal(openGreeting(false).read(demand(0)), null);
+  for (const host of ["localhost", "127.0.0.1", "127.1.2.3", "[::1]"]) {
+    equal(isOnThisMachine(`postgres://a:b@${host}:5432/x?sslmode=disable`), true, host);
+  }
+  for (const host of ["db.example", "10.0.0.1", "[2001:db8::1]", "localhost.example"]) {
+    equal(isOnThisMachine(`postgres://a:b@${host}:5432/x?sslmode=disable`), false, host);
+  }
 });

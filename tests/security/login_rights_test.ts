@@ -40,6 +40,7 @@ Deno.test("a login that began before its user was demoted gives the rights of af
     network: "127.0.0.1",
     agent: null,
     ttlS: 3600,
+    admitted: () => Promise.resolve(),
   });
   const rest = () => Promise.resolve();
   for (const admin of [false, true]) {
