@@ -116,12 +116,12 @@ Deno.test("logins, pages and requests whose database never answers give their tu
       ...Array.from({ length: 2 }, () => paging(pool, never)),
       withConcurrencyLimit(pool, never, customer),
     ].map(outcomeOf);
+    await until(() => limits.length === 6);
     const next = [
       queues.inTurn({ realm: REALM, network: "other" }, () => Promise.resolve("logged in")),
       paging(pool, () => Promise.resolve("read")),
       withConcurrencyLimit(pool, () => Promise.resolve("done"), customer),
     ];
-    await until(() => limits.length === 6);
     for (const pass of limits.slice()) pass();
     deepEqual(new Set(await Promise.all(hung)), new Set(["the database did not answer in time"]));
     deepEqual(await Promise.all(next), ["logged in", "read", "done"]);
