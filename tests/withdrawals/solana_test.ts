@@ -2,6 +2,7 @@
 import { deepEqual, equal, match, ok } from "node:assert/strict";
 import { Keypair } from "@solana/web3.js";
 import { openSolanaRamp, outsider } from "../support/solana_fixture.ts";
+import { makeOther, mints } from "../support/nodes/solana_tokens.ts";
 import { rowsOf } from "../support/realm.ts";
 import { createToken, demandMemo } from "../support/solana_tokens.ts";
 
@@ -19,6 +20,34 @@ Deno.test("a withdrawal of a token on Solana is paid, and costs what the chain t
   );
   ok(BigInt(order.fee) > 2_000_000n);
   deepEqual(order.nonce, null);
+});
+
+Deno.test("a withdrawal on Solana takes tokens from every account of its ramp, where the associated one holds too little", async () => {
+  await using ramp = await openSolanaRamp();
+  const { node, token, realm: { admin }, poller } = ramp;
+  const mint = { ...token, address: token.mint };
+  const other = await makeOther(node, ramp.address, mint);
+  await node.send([mints(node, mint, other, 500_000_000n)]);
+  await node.mine();
+  await poller.follow();
+  const balance = async () => (await admin.send("GET", `/v1/accounts/${ramp.ramp}`)).body.balance;
+  const before = await balance();
+  deepEqual(
+    [before.total, before.assets],
+    ["1500", "1500"],
+    "what came to any account is credited",
+  );
+  const to = outsider();
+  const from = { source: { account: ramp.ramp }, destination: { address: to } };
+  const { status, body, text } = await ramp.withdraw("1200", from);
+  equal(status, 201, text);
+  const done = await ramp.finish(body.id);
+  equal(done.status, "DONE", JSON.stringify(done));
+  equal(await token.held(to), 1_200_000_000n);
+  await node.mine();
+  await poller.follow();
+  const after = await balance();
+  deepEqual([after.total, after.assets], ["300", "300"]);
 });
 
 Deno.test("a withdrawal on Solana to a mint, or to a receiver that demands a memo, is FAILED with the reason and gives all back; a memo is refused", async () => {

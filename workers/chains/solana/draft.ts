@@ -16,6 +16,7 @@ import {
   notWallet,
   readAccounts,
   readMint,
+  type TokenAccount,
   tokenAccountIn,
   tokenAccountRent,
   tokenAddress,
@@ -39,7 +40,7 @@ import {
 } from "./payment.ts";
 import { type RecentBlock, recentBlock } from "./recent_block.ts";
 import { whyRefused } from "./refusals.ts";
-import { isSweep, sourcesOf } from "./sweep_sources.ts";
+import { isSweep, sourcesOf } from "./token_sources.ts";
 
 /** Terms of a draft that do not come from its node. */
 interface Terms {
@@ -60,7 +61,7 @@ interface Standing {
   readonly coins: bigint;
   /** Of each payment, whether its receiver has no token account yet. */
   readonly creates: readonly boolean[];
-  /** The token accounts that a sweep takes from; null for any other payment. */
+  /** The token accounts that it takes from; null for the sender's associated one alone. */
   readonly sources: readonly Source[] | null;
 }
 
@@ -232,9 +233,10 @@ async function standingOf(solana: Solana, peer: Peer, order: PayOrder): Promise<
     assertHeld(order, held);
     return { mint, held, coins, creates: receivers.map(() => false), sources: null };
   }
-  const sources = isSweep(order) ? await sourcesOf(solana, peer, order) : null;
+  const usual = usualAccount(solana, { wallet: from, mint: contract }, tokens[0]);
+  const sources = takesFromOthers(order, usual) ? await sourcesOf(solana, peer, order) : null;
   const held = sources === null
-    ? heldIn(solana, { wallet: from, mint: contract }, tokens[0])
+    ? heldIn(usual, from)
     : sources.reduce((sum, { amount }) => sum + BigInt(amount), 0n);
   assertHeld(order, held);
   const creates = receivers.map((wallet, at) =>
@@ -267,16 +269,31 @@ function assertMovable(solana: Solana, mint: Mint): void {
   if (mint.extensions.has(EXTENSIONS.nonTransferable)) throw refused("the token cannot be moved");
 }
 
-/** Reads what a sender holds of a token; a frozen account cannot be spent. */
-function heldIn(
+/** Reads the associated token account of a sender; null where it is not there, or not the sender's. */
+function usualAccount(
   { web3 }: Solana,
   of: { wallet: string; mint: string },
   account: Account | null,
-): bigint {
+): TokenAccount | null {
   const holding = account === null ? null : tokenAccountIn(web3, account);
-  if (holding === null) return 0n;
-  if (holding.isFrozen) throw refused(`the issuer has frozen the token account of ${of.wallet}`);
-  return holding.owner === of.wallet && holding.mint === of.mint ? holding.amount : 0n;
+  return holding?.owner === of.wallet && holding.mint === of.mint ? holding : null;
+}
+
+/**
+ * Tells whether an order takes from all token accounts of its sender: a sweep does, and a payment for which the
+ * associated one does not suffice, because anybody may pay to any other, and that is credited too.
+ */
+function takesFromOthers(order: PayOrder, usual: TokenAccount | null): boolean {
+  if (isSweep(order)) return true;
+  const [{ amount }, ...more] = order.payments;
+  if (more.length > 0) return false;
+  return usual === null || usual.isFrozen || amount === "all" || usual.amount < amount;
+}
+
+/** What a sender's associated account holds; a frozen one cannot be spent. */
+function heldIn(usual: TokenAccount | null, wallet: string): bigint {
+  if (usual?.isFrozen) throw refused(`the issuer has frozen the token account of ${wallet}`);
+  return usual?.amount ?? 0n;
 }
 
 /** Tells whether a receiver's token account has to be made; refuses one that cannot be paid. */

@@ -25,7 +25,7 @@ import {
 /** A payment. */
 export type PayOrder = SendRequest & { readonly kind: "pay" };
 
-/** A token account that a sweep empties; the amount is decimal text. */
+/** A token account that a payment takes from; the amount is decimal text. */
 export interface Source {
   readonly account: string;
   readonly amount: string;
@@ -52,7 +52,7 @@ export interface Body {
   readonly creates: readonly boolean[];
   /** Lamports that the new token accounts keep. */
   readonly rent: string;
-  /** The token accounts that a sweep takes from; null for the sender's associated one. */
+  /** The token accounts that it takes from; null for the sender's associated one. */
   readonly sources: readonly Source[] | null;
   /** If everything is moved: the amount that the sender held. */
   readonly all: string | null;
@@ -302,9 +302,9 @@ function isSignatureOf(signature: Uint8Array, message: Uint8Array, signer: strin
 /** Lists payments; what one receiver gets from several accounts of the sender is one payment. */
 function paymentsIn(effects: readonly Effect[]): Inspection["payments"] {
   const moves = effects.filter((one) => one.kind === "token");
-  const isSweep = new Set(moves.map(({ account }) => account)).size > 1;
+  const isGathered = new Set(moves.map(({ account }) => account)).size > 1;
   const [first] = moves;
-  if (isSweep && moves.every(({ to, mint }) => to === first.to && mint === first.mint)) {
+  if (isGathered && moves.every(({ to, mint }) => to === first.to && mint === first.mint)) {
     const amount = moves.reduce((sum, one) => sum + one.amount, 0n);
     return [{ to: first.to, contract: first.mint, amount }];
   }

@@ -1,6 +1,6 @@
 /**
- * Sources of a sweep: the token accounts of a deposit address. Value that arrived at any of them is taken;
- * an account that is emptied is closed, and its rent goes to the payer of the fee.
+ * Sources of a payment of a token: the token accounts of its sender. Value that arrived at any of them is taken. An
+ * account that a sweep empties is closed, and its rent goes to the payer of the fee.
  * @module
  */
 import { ChainError } from "../chain.ts";
@@ -26,9 +26,11 @@ export function isSweep({ from, contract, feePayer, payments }: PayOrder): boole
 export async function sourcesOf(
   { web3 }: Solana,
   peer: Peer,
-  { from: owner, contract, payments: [{ amount }], closesNothing = false }: PayOrder,
+  order: PayOrder,
 ): Promise<Source[]> {
+  const { from: owner, contract, payments: [{ amount }], closesNothing = false } = order;
   const mint = contract!;
+  const mayClose = isSweep(order) && !closesNothing;
   const { accounts } = await tokenAccountsOf(web3, peer, { owner, mint });
   const filled = accounts.filter((one) => one.amount > 0n);
   const free = filled.filter(({ isFrozen }) => !isFrozen).toSorted(byRank(associated));
@@ -41,7 +43,7 @@ export async function sourcesOf(
     if (left === 0n) break;
     const taken = left === null || left > one.amount ? one.amount : left;
     if (left !== null) left -= taken;
-    const closes = !closesNothing && taken === one.amount && one.isClosable;
+    const closes = mayClose && taken === one.amount && one.isClosable;
     sources.push({ account: one.address, amount: `${taken}`, closes });
   }
   return sources;
