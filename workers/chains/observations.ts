@@ -68,7 +68,7 @@ export interface Transfer {
   readonly amount: bigint;
   /** Null while it is only in the mempool: shown, never counted. */
   readonly block: Block | null;
-  /** Height from which it may be spent, where that is later than its block (coinbase). */
+  /** Height from which it may be spent, where that is later than its block (coinbase, peg-out). */
   readonly maturesAt: number | null;
 }
 

@@ -100,7 +100,7 @@ export async function readBlock(
   const count = readCount(reader);
   for (let at = 0; at < count; at++) {
     if (at % READ_AT_ONCE === READ_AT_ONCE - 1) await new Promise((rest) => setTimeout(rest));
-    const leaf = readMined(reader, hash256, table.extended && at === count - 1);
+    const leaf = readMined(reader, hash256, table.pegoutMaturity !== null && at === count - 1);
     leaves.push(leaf.id);
     transactions.push(leaf.transaction);
   }
@@ -176,7 +176,8 @@ function readMined(
   const id = hash256(flags === 0 ? bytes : concatenated(version, core, locktime));
   const coinbase = inputs.length === 1 && inputs[0] === null;
   const spends = inputs.filter((input) => input !== null);
-  return { id, transaction: { hash: idOf(id), coinbase, spends, outputs, bytes } };
+  const pegout = (flags & EXTENSION) !== 0;
+  return { id, transaction: { hash: idOf(id), coinbase, pegout, spends, outputs, bytes } };
 }
 
 /**

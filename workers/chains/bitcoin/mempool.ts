@@ -93,6 +93,6 @@ async function readSome(
     if (answer instanceof RpcError && !isAbsent(answer)) throw answer;
     const read = readRaw(chain, answer, hash);
     const outputs = read?.outputs.filter(({ script }) => script.length <= SCRIPT_MAX) ?? [];
-    return { hash, coinbase: false, spends: [], outputs };
+    return { hash, coinbase: false, pegout: false, spends: [], outputs };
   });
 }

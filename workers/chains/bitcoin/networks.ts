@@ -41,10 +41,10 @@ export interface CoinTable {
   readonly dust: { readonly rate: bigint; readonly least: bigint };
   /** Blocks before newly made coins may be spent. */
   readonly maturity: number;
+  /** Blocks before coins may be spent that left an extension block; null where blocks have none. */
+  readonly pegoutMaturity: number | null;
   /** Whether blocks may have merged mining: work done for a block of another chain. */
   readonly mergeMined: boolean;
-  /** Whether blocks may end with an extension, tied to the chain by a transaction. */
-  readonly extended: boolean;
   /** Most bytes of an answer: twice those of a block. */
   readonly blockBytesMax: number;
 }
@@ -67,8 +67,8 @@ export const COIN_TABLES: Readonly<Record<CoinChainId, CoinTable>> = {
     feeFree: 100_000n,
     dust: { rate: 3_000n, least: 0n },
     maturity: 100,
+    pegoutMaturity: null,
     mergeMined: false,
-    extended: false,
     blockBytesMax: 64 * MEBIBYTE,
   },
   LITECOIN: {
@@ -85,8 +85,9 @@ export const COIN_TABLES: Readonly<Record<CoinChainId, CoinTable>> = {
     feeFree: 1_000_000n,
     dust: { rate: 30_000n, least: 0n },
     maturity: 100,
+    // Six with the block itself.
+    pegoutMaturity: 5,
     mergeMined: false,
-    extended: true,
     blockBytesMax: 64 * MEBIBYTE,
   },
   BITCOIN_CASH: {
@@ -103,8 +104,8 @@ export const COIN_TABLES: Readonly<Record<CoinChainId, CoinTable>> = {
     feeFree: 100_000n,
     dust: { rate: 3_000n, least: 546n },
     maturity: 100,
+    pegoutMaturity: null,
     mergeMined: false,
-    extended: false,
     // Blocks of 32 MB that may grow, and no string may reach 512 MiB.
     blockBytesMax: 400 * MEBIBYTE,
   },
@@ -124,8 +125,8 @@ export const COIN_TABLES: Readonly<Record<CoinChainId, CoinTable>> = {
     // Below the soft limit of 0.01 a miner wants a penalty for every output.
     dust: { rate: 0n, least: 1_000_000n },
     maturity: 240,
+    pegoutMaturity: null,
     mergeMined: true,
-    extended: false,
     blockBytesMax: 64 * MEBIBYTE,
   },
 };

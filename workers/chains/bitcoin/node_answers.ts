@@ -38,6 +38,8 @@ export interface CoinTransaction {
   readonly hash: string;
   /** Whether it made new coins. */
   readonly coinbase: boolean;
+  /** Whether it lets coins out of the extension block of its block. */
+  readonly pegout: boolean;
   /** The coins it spends, as `txid:index`. */
   readonly spends: readonly string[];
   /** Its outputs, except those that carry tokens or lie in an extension block. */
@@ -213,6 +215,7 @@ export function readTransaction(answer: unknown): CoinTransaction {
   return {
     hash: hash(fields.txid),
     coinbase: inputs.some((input) => input.coinbase !== undefined),
+    pegout: false, // blocks alone show it, by their bytes
     spends: inputs.filter((input) => input.txid !== undefined).map(({ txid, vout }) =>
       `${hash(txid)}:${place(vout)}`
     ),

@@ -91,7 +91,7 @@ export function transfersOf(
   for (const output of transaction.outputs) {
     const to = index.get(output.script);
     if (to === undefined || output.amount === 0n) continue;
-    const maturesAt = transaction.coinbase && block ? block.height + chain.table.maturity : null;
+    const wait = maturityOf(chain, transaction);
     found.push({
       hash: transaction.hash,
       index: output.index,
@@ -100,10 +100,19 @@ export function transfersOf(
       contract: null,
       amount: output.amount,
       block,
-      maturesAt,
+      maturesAt: wait === null || block === null ? null : block.height + wait,
     });
   }
   return found;
+}
+
+/** The blocks before the outputs of a transaction may be spent; null for none. */
+export function maturityOf(
+  { table }: CoinChain,
+  { coinbase, pegout }: Pick<CoinTransaction, "coinbase" | "pegout">,
+): number | null {
+  if (coinbase) return table.maturity;
+  return pegout ? table.pegoutMaturity : null;
 }
 
 /** Reduces a block to its identifying fields. */

@@ -33,7 +33,7 @@ import {
   unspentAt,
   unspentOf,
 } from "./node_answers.ts";
-import { bare, readBlockAt, scanRange, transfersOf } from "./scan.ts";
+import { bare, maturityOf, readBlockAt, scanRange, transfersOf } from "./scan.ts";
 
 /** Outputs that are tried for an unspent one: few at first, then as many as large payers make. */
 const TRIED: readonly (readonly [number, number])[] = [[0, 20], [20, 500]];
@@ -128,7 +128,7 @@ async function witness(
     if (coin.script !== script || coin.amount !== transfer.amount) {
       throw new ChainError("unavailable", `${peer.name} reports another coin of ${transfer.hash}`);
     }
-    return checked(transfer, await blockOf(peer, coin), coin.amount, maturity(chain, coin));
+    return checked(transfer, await blockOf(peer, coin), coin.amount, waitOf(chain, coin, transfer));
   }
   const { block } = transfer;
   if (block === null || await hashAt(peer, block.height) !== block.hash) return null;
@@ -136,8 +136,8 @@ async function witness(
   const again = transactions.find((one) => one.hash === transfer.hash);
   const output = again?.outputs.find((one) => one.index === transfer.index);
   if (!again || !output || output.script !== script || output.amount === 0n) return null;
-  const wait = again.coinbase ? chain.table.maturity : null;
-  return checked(transfer, await headerOf(peer, block.hash), output.amount, wait);
+  const header = await headerOf(peer, block.hash);
+  return checked(transfer, header, output.amount, maturityOf(chain, again));
 }
 
 /** Reads balances of the head. */
@@ -231,6 +231,14 @@ function checked(
   return { transfer: again, received: amount, proven: true };
 }
 
-function maturity(chain: CoinChain, coin: Unspent): number | null {
-  return coin.coinbase ? chain.table.maturity : null;
+/** The blocks before a coin may be spent. Nodes do not tell of a single coin that it left an extension block. */
+function waitOf(
+  { table }: CoinChain,
+  { coinbase }: Unspent,
+  { maturesAt, block }: Transfer,
+): number | null {
+  if (coinbase) return table.maturity;
+  return maturesAt === null || block === null || table.pegoutMaturity === null
+    ? null
+    : maturesAt - block.height;
 }
