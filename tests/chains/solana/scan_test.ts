@@ -1,4 +1,4 @@
-import { deepEqual, equal } from "node:assert/strict";
+import { deepEqual, equal, ok } from "node:assert/strict";
 import {
   AddressLookupTableAccount,
   AddressLookupTableProgram,
@@ -162,6 +162,9 @@ async function leftOut({ node }: TestChain, since: number): Promise<void> {
   const [transfer] = await found(chain, since, [ours], "blocks");
   deepEqual([transfer.hash, transfer.to, transfer.amount], [hash, ours, SOL]);
   equal((await chain.recheck(transfer))?.received, SOL, "the parsed form tells them");
+  const coins = { address: node.payer.publicKey.toBase58(), contract: null };
+  const { height } = await chain.head();
+  ok(await chain.spent(coins, height - 1, height) >= SOL, "what left is told so too");
   for (const lie of ["left out", "two of one"] as const) {
     parsed = lie;
     await failsAs("unavailable", chain.recheck(transfer));

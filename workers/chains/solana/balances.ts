@@ -9,10 +9,10 @@ import { allOf, type Peer } from "../node_pool.ts";
 import type { Address, Balances, Holding } from "../observations.ts";
 import { tokenAddress } from "./accounts.ts";
 import type { Solana } from "./context.ts";
-import { type Movement, readFound, sumOf } from "./movements.ts";
+import { type Movement, sumOf } from "./movements.ts";
 import { TOKEN_PROGRAMS } from "./networks.ts";
 import { FINALIZED, readNumber, readSignature, readUnits } from "./node_answers.ts";
-import { transactionQuestion } from "./recheck.ts";
+import { transactionQuestion, wholeFound } from "./recheck.ts";
 import { accountsQuestion, readTokenAccounts } from "./token_accounts.ts";
 
 /** Accounts of one question. */
@@ -148,12 +148,13 @@ async function movementsOf(
     throw new ChainError("unavailable", `${holding.address} has too many transactions`);
   }
   const answers = allOf(await peer.batch([...hashes].map(transactionQuestion)));
-  return answers.map((answer, at) => {
-    const hash = [...hashes][at];
-    const found = readFound(answer, hash);
-    if (found !== null) return found.movement;
-    throw new ChainError("unavailable", `${peer.name} does not have ${hash}`);
-  });
+  const movements: Movement[] = [];
+  for (const [at, hash] of [...hashes].entries()) {
+    const found = await wholeFound(peer, answers[at], hash);
+    if (found === null) throw new ChainError("unavailable", `${peer.name} does not have ${hash}`);
+    movements.push(found.movement);
+  }
+  return movements;
 }
 
 /** Lists the accounts that hold something; of tokens the associated ones too, which may be closed by now. */

@@ -302,9 +302,9 @@ function isSignatureOf(signature: Uint8Array, message: Uint8Array, signer: strin
 /** Lists payments; what one receiver gets from several accounts of the sender is one payment. */
 function paymentsIn(effects: readonly Effect[]): Inspection["payments"] {
   const moves = effects.filter((one) => one.kind === "token");
-  const isGathered = new Set(moves.map(({ account }) => account)).size > 1;
+  const hasSources = new Set(moves.map(({ account }) => account)).size > 1;
   const [first] = moves;
-  if (isGathered && moves.every(({ to, mint }) => to === first.to && mint === first.mint)) {
+  if (hasSources && moves.every(({ to, mint }) => to === first.to && mint === first.mint)) {
     const amount = moves.reduce((sum, one) => sum + one.amount, 0n);
     return [{ to: first.to, contract: first.mint, amount }];
   }
