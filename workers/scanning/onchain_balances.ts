@@ -133,27 +133,30 @@ interface SeenBalance {
   nonce: number | null;
 }
 
-/** What rose, by how much, and how much of that the known transfers explain; base units. */
+/** By how much a balance rose since it was stored, if it was, and how much the known transfers brought; base units. */
 interface SeenGain extends Omit<Gain, "gained"> {
-  last: OnchainBalanceRow;
+  last: OnchainBalanceRow | null;
   risen: bigint;
   arrived: bigint;
 }
 
-/** Finds the balances that may have gained value since they were stored, by one statement for all. */
+/**
+ * Finds the balances that may have gained value since they were stored, by one statement for all; on chains without
+ * nonces also those that did not rise while something came.
+ */
 async function gainsOf(
   { context, place, height, decimals }: Pass,
   seen: readonly SeenBalance[],
 ): Promise<Map<SeenBalance, SeenGain>> {
   const may = seen.flatMap((one) => {
     const { holding: { address, contract, booked }, last, amount, nonce } = one;
-    if (!booked || last === null || last.height >= height) return [];
+    if (!booked || (last !== null && last.height >= height)) return [];
     const places = decimals(contract);
-    const risen = amount - BigInt(last.amount);
-    // Outgoing value hides as much incoming value; without nonces only a balance that stands still shows that none left.
-    const still = nonce === null ? risen === 0n : last.nonce === nonce;
-    if (places === null || (risen <= 0n && still)) return [];
-    const gain = { address, contract, decimals: places, above: last.height, height };
+    const risen = amount - BigInt(last?.amount ?? 0);
+    // Outgoing value hides as much incoming value.
+    const isSeen = nonce === null || (last !== null && (risen > 0n || last.nonce !== nonce));
+    if (places === null || !isSeen) return [];
+    const gain = { address, contract, decimals: places, above: last?.height ?? -1, height };
     return [{ one, gain: { ...gain, last, risen } }];
   });
   if (may.length === 0) return new Map();
@@ -161,16 +164,18 @@ async function gainsOf(
     return { address, contract, from: above + 1, to: height };
   });
   const sums = await reading(context.pool, (db) => sumArrived(db, place, ranges));
-  return new Map(
-    may.map(({ one, gain }, at) => {
-      return [one, { ...gain, arrived: toUnits(sums[at], gain.decimals) }];
-    }),
-  );
+  const found = may.map(({ one, gain }, at): [SeenBalance, SeenGain] => {
+    return [one, { ...gain, arrived: toUnits(sums[at], gain.decimals) }];
+  });
+  // Without nonces only a balance that stands still, while nothing came, shows that nothing left.
+  const isMoved = ({ risen, arrived }: SeenGain) => risen !== 0n || arrived !== 0n;
+  return new Map(found.filter(([{ nonce }, gain]) => nonce !== null || isMoved(gain)));
 }
 
 /**
  * Explains the gain of a balance since the last reading. False if the nodes contradict each other
- * on it; the stored balance then stays as it is.
+ * on it; the stored balance then stays as it is. So it does on chains without nonces where a node tells less than there
+ * must be: what it left out would be a gain of later blocks, and nodes of Tron tell no earlier balance again.
  */
 async function isExplained(
   pass: Pass,
@@ -178,8 +183,10 @@ async function isExplained(
   { last, risen, arrived, ...gain }: SeenGain,
 ): Promise<boolean> {
   try {
-    const gained = risen + await spentSince(pass, last, now);
-    if (gained <= arrived) return true;
+    const gained = risen + (last === null ? 0n : await spentSince(pass, last, now));
+    if (gained < arrived && now.nonce === null) return !await isDisputed(pass, now);
+    // What an address held before it was watched is no gain.
+    if (gained <= arrived || last === null) return true;
     const disputed = await isDisputed(pass, now);
     await explainGain(pass, { ...gain, gained }, disputed);
     return !disputed;
