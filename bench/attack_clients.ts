@@ -18,8 +18,8 @@ export interface AttackKeys {
   realm: string;
 }
 
-/** One attack: so many clients that each send again as soon as they are answered, after a pause. */
-interface Attack {
+/** Clients of one kind: each sends again as soon as it is answered, after a pause. */
+export interface Clients {
   clients: number;
   pauseMs: number;
   send(url: string, keys: AttackKeys, count: number): Promise<Response>;
@@ -32,7 +32,7 @@ const WORDS = Array.from({ length: 100 }, (_, i) => ({ "data.text": { $contains:
 const SEARCH = encodeURIComponent(JSON.stringify({ $or: WORDS }));
 
 /** The attacks by name. */
-export const ATTACKS: Readonly<Record<string, Attack>> = {
+export const ATTACKS: Readonly<Record<string, Clients>> = {
   "1 MB bodies without a key": {
     clients: 4,
     pauseMs: 20,
@@ -88,7 +88,28 @@ export const ATTACKS: Readonly<Record<string, Attack>> = {
     pauseMs: 5,
     send: (url, _keys, count) => fetch(`${url}/v1/nothing/${count}`),
   },
+  "lists that nobody reads": {
+    clients: 100,
+    pauseMs: 50,
+    send: (url, { admin }) => leaveUnread(url, "/v1/transactions/all?scope=all&limit=500", admin),
+  },
 };
+
+/** How long an answer is left unread. */
+const UNREAD_MS = 5000;
+/** Requests of a connection whose answers are left unread: more than the system's buffers take. */
+const UNREAD = 20;
+
+/** Sends requests over a connection of its own, reads no byte of the answers, and leaves. */
+async function leaveUnread(url: string, path: string, key: string): Promise<Response> {
+  const { hostname, port, host } = new URL(url);
+  using connection = await Deno.connect({ hostname, port: Number(port) });
+  const request = `GET ${path} HTTP/1.1\r\nhost: ${host}\r\nx-api-key: ${key}\r\n\r\n`;
+  const requests = new TextEncoder().encode(request.repeat(UNREAD));
+  for (let at = 0; at < requests.length;) at += await connection.write(requests.subarray(at));
+  await new Promise((resolve) => setTimeout(resolve, UNREAD_MS));
+  return new Response(); // nobody knows what was answered
+}
 
 function post(
   url: string,
@@ -110,9 +131,12 @@ function endless(): ReadableStream<Uint8Array> {
   });
 }
 
-/** Keeps an attack up until the process ends. */
-async function attack(name: string, url: string, keys: AttackKeys): Promise<void> {
-  const { clients, pauseMs, send } = ATTACKS[name];
+/** Keeps clients at work until the process ends. */
+export async function keepUp(
+  { clients, pauseMs, send }: Clients,
+  url: string,
+  keys: AttackKeys,
+): Promise<void> {
   const answers: Record<string, number> = {};
   let count = 0;
   Deno.addSignalListener("SIGTERM", () => {
@@ -134,5 +158,5 @@ async function attack(name: string, url: string, keys: AttackKeys): Promise<void
 
 if (import.meta.main) {
   const [name, url] = Deno.args;
-  await attack(name, url, JSON.parse(Deno.env.get("ATTACK_KEYS")!));
+  await keepUp(ATTACKS[name], url, JSON.parse(Deno.env.get("ATTACK_KEYS")!));
 }

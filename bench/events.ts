@@ -24,7 +24,7 @@ const WARM = 1;
  * A receiver that counts. It reads each message, as receivers do, which verify it: a server whose handler leaves a
  * request unread ends the connection with its answer.
  */
-function openReceiver() {
+export function openReceiver() {
   const ids = new Set<string>();
   let repeats = 0;
   const where = { port: 0, hostname: "127.0.0.1", onListen: () => {} };

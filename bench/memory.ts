@@ -13,8 +13,15 @@ import { verdictOf } from "./report.ts";
  */
 export const PEERS_MIB: readonly [least: number, greatest: number] = [133, 426];
 
-/** Prints a line after each load. */
-export async function benchMemory(field: Field, seconds: number): Promise<void> {
+/** How long nobody asks for anything before the last line. */
+const QUIET_S = 60;
+
+/**
+ * Prints a line after each load.
+ *
+ * @param isLong whether a line is added when the service has had nothing to do for a minute
+ */
+export async function benchMemory(field: Field, seconds: number, isLong: boolean): Promise<void> {
   const load = (connections: number, many: number): Load => ({
     connections,
     how: "uniform",
@@ -27,6 +34,9 @@ export async function benchMemory(field: Field, seconds: number): Promise<void> 
     await field.generator.run(field.service.port, field.realm, next);
     await show(field, `after ${seconds} s of ${connections} connections, ${many} a request`);
   }
+  if (!isLong) return;
+  await new Promise((resolve) => setTimeout(resolve, QUIET_S * 1000));
+  await show(field, `${QUIET_S} s later`);
 }
 
 async function show({ service, stand }: Field, when: string): Promise<void> {

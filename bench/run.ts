@@ -17,6 +17,7 @@
  * `fuzz --requests=N`, answers to random requests; `lies --rounds=1`, all lies of a node (`--rounds=9` every ninth);
  * `people [--persons=N]`, synchronisation and lists of persons; `attacks [--name=text]`, transfers under attack;
  * `soak --minutes=10 [--connections=64] [--picture=file.svg]`, both halves under load for long;
+ * `heap_soak --minutes=10 --name=attacks|usual`, what is alive in one process under load for long;
  * `move [--transactions=N]`, for how long a realm that moves takes no writes; `parse`, the reading of bodies; `pauses`, for how long one request keeps others from the event loop.
  *
  * @module
@@ -43,6 +44,7 @@ import { benchPauses } from "./pauses.ts";
 import { benchPeople } from "./people.ts";
 import { type Figures, type Row, show, verdictOf } from "./report.ts";
 import { BASE, round, rowNames, rowsOf } from "./rows.ts";
+import { benchHeapSoak } from "./heap_soak.ts";
 import { benchHashChain } from "./hash_chain.ts";
 import { proveSound } from "./soundness.ts";
 import { benchSoak } from "./soak.ts";
@@ -210,7 +212,7 @@ async function compare(built: Built, asked: Asked): Promise<void> {
   if (part("statements")) await benchStatements(built, watched);
   if (part("stalls")) await benchStalls(built, built.work, watched);
   if (part("hash_chain")) await benchHashChain(built, seconds);
-  if (part("memory")) await benchMemory(built, seconds);
+  if (part("memory")) await benchMemory(built, seconds, only === "memory" || !quick);
   const load = { connections: 256, how: "hot", many: 1, seconds } as const;
   if (part("processes", true)) await compareProcesses(built, load, 3);
   if (part("growth", true)) {
@@ -247,6 +249,7 @@ const ALONE: Readonly<Record<string, (asked: Asked) => Promise<void> | void>> = 
   fuzz: ({ requests, seed }) => benchFuzz(Number(requests ?? 10_000), Number(seed ?? 1)),
   kills: ({ minutes }) => benchKills(minutes || 10),
   soak: (asked) => benchSoak(asked),
+  heap_soak: (asked) => benchHeapSoak({ ...asked, minutes: asked.minutes || 10 }),
   lies: ({ rounds }) => benchLies(rounds),
   events: (asked) => benchEvents(asked),
   people: ({ persons }) => benchPeople(Number(persons ?? 100_000)),
