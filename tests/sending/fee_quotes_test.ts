@@ -1,6 +1,6 @@
 import { deepEqual, equal, ok } from "node:assert/strict";
 import { openChains } from "../../workers/chains/registry.ts";
-import { refreshFees } from "../../workers/sending/fee_quotes.ts";
+import { openSharedAnswers, refreshFees } from "../../workers/sending/fee_quotes.ts";
 import { startTimetable } from "../../workers/schedule/timetable.ts";
 import { startAnvil } from "../support/nodes/anvil.ts";
 import { OUTSIDE, workerContextOf } from "../support/evm_fixture.ts";
@@ -107,4 +107,20 @@ Deno.test("a chain whose node was taken out of the settings is asked for no pric
   await refreshFees({ ...context, chains: silent, log: (_, message) => void lines.push(message) });
   deepEqual(lines, ["no prices"]);
   silent.close();
+});
+
+Deno.test("prices that realms share are kept for ten seconds, however many tokens they ask for", () => {
+  let time = 0;
+  const answers = openSharedAnswers<number>(() => time);
+  for (let token = 0; token < 1000; token++) {
+    answers.ask(`token ${token}`, () => token);
+    time += 100;
+  }
+  equal(answers.size, 100);
+  equal(answers.ask("token 999", () => -1), 999);
+  answers.forget("token 999", 998); // a later answer stays when an earlier one fails
+  equal(answers.ask("token 999", () => -1), 999);
+  time += 10_000;
+  equal(answers.ask("token 999", () => 1), 1);
+  equal(answers.size, 1);
 });

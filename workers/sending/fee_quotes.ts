@@ -14,9 +14,53 @@ import { type Chains, type ConfiguredNetwork, hasNode } from "../chains/registry
 
 /** How long one answer of the nodes serves all realms. */
 const SHARED_MS = 10_000;
-const shared = new WeakMap<Chains, Map<string, { at: number; fees: Promise<Fees> }>>();
+const shared = new WeakMap<Chains, SharedAnswers<Asked>>();
 
 type Fees = Awaited<ReturnType<Chain["quote"]>>;
+/** Prices that were asked for at a time, in milliseconds since the epoch. */
+interface Asked {
+  at: number;
+  fees: Promise<Fees>;
+}
+
+/** Answers that serve all who ask the same for a while. */
+export interface SharedAnswers<T> {
+  /** Gives the answer to a question, asked now unless it was asked a moment ago. */
+  ask(key: string, make: () => T): T;
+  forget(key: string, answer: T): void;
+  readonly size: number;
+}
+
+/**
+ * Opens an empty set of answers. What realms ask for comes and goes with their tokens: an answer that serves nobody any
+ * more is not kept.
+ *
+ * @param now milliseconds that always go up: a clock that is set back would make an old price a young one
+ */
+export function openSharedAnswers<T>(
+  now: () => number = () => performance.now(),
+): SharedAnswers<T> {
+  const answers = new Map<string, { since: number; answer: T }>(); // the oldest first
+  return {
+    ask(key, make) {
+      for (const [known, { since }] of answers) {
+        if (now() - since < SHARED_MS) break;
+        answers.delete(known);
+      }
+      const recent = answers.get(key);
+      if (recent !== undefined) return recent.answer;
+      const answer = make();
+      answers.set(key, { since: now(), answer });
+      return answer;
+    },
+    forget(key, answer) {
+      if (answers.get(key)?.answer === answer) answers.delete(key);
+    },
+    get size() {
+      return answers.size;
+    },
+  };
+}
 
 /**
  * Refreshes the quotes; a chain that cannot be reached, or has no node any more, keeps its last ones, until they are stale.
@@ -66,15 +110,14 @@ function askFor(
   { chains }: WorkerContext,
   place: ConfiguredNetwork,
   contract: string | null,
-): { at: number; fees: Promise<Fees> } {
-  const known = shared.get(chains) ?? new Map<string, { at: number; fees: Promise<Fees> }>();
-  shared.set(chains, known);
+): Asked {
+  const answers = shared.get(chains) ?? openSharedAnswers<Asked>();
+  shared.set(chains, answers);
   const key = `${place.chain} ${place.testnet} ${contract}`;
-  const recent = known.get(key);
-  const at = Date.now();
-  if (recent !== undefined && at - recent.at < SHARED_MS) return recent;
-  const asked = { at, fees: chains.open(place).then((chain) => chain.quote(contract)) };
-  known.set(key, asked);
-  asked.fees.catch(() => known.delete(key));
+  const asked = answers.ask(key, () => ({
+    at: Date.now(),
+    fees: chains.open(place).then((chain) => chain.quote(contract)),
+  }));
+  asked.fees.catch(() => answers.forget(key, asked));
   return asked;
 }
