@@ -6,7 +6,7 @@
  * Within TLS nothing is seen of it here: `sslmode=verify-full` keeps others from answering.
  * @module
  */
-import type { Socket } from "node:net";
+import { Socket } from "node:net";
 
 /** Most rounds of SCRAM, about half a second of work; PostgreSQL asks for 4096. */
 const ROUNDS_MAX = 1_000_000;
@@ -94,7 +94,6 @@ export function isOnThisMachine(url: string): boolean {
  */
 export function guardGreeting(socket: Socket, isProven: boolean): Socket {
   const greeting = openGreeting(isProven);
-  const emit = socket.emit;
   socket.emit = function (this: Socket, event: string, ...values: unknown[]): boolean {
     if (event === "data") {
       const fault = greeting.read(values[0] as Uint8Array);
@@ -103,9 +102,9 @@ export function guardGreeting(socket: Socket, isProven: boolean): Socket {
         socket.destroy(Object.assign(new Error(message), { code: "CONNECTION_REFUSED" }));
         return true;
       }
-      if (greeting.over) socket.emit = emit;
+      if (greeting.over) Reflect.deleteProperty(socket, "emit"); // its class's own again
     }
-    return Reflect.apply(emit, this, [event, ...values]);
+    return Reflect.apply(Socket.prototype.emit, this, [event, ...values]);
   } as Socket["emit"];
   return socket;
 }
