@@ -76,7 +76,7 @@ export function asksForHelp(args: readonly string[]): boolean {
 }
 
 /** The forms of a command, a line each. */
-export function usageOf(name: CommandName): string {
+function usageOf(name: CommandName): string {
   const [, ...forms] = COMMANDS[name];
   return forms.map((form, index) =>
     `${index === 0 ? "usage:" : "      "} ${name} ${form}`.trimEnd()

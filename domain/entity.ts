@@ -46,7 +46,7 @@ export const Timestamp = z.union([
     maximum: 253_402_300_799_999,
   });
 
-/** The name of a user. Names from before this rule stay as they are. */
+/** The name of a user. */
 export const NewUsername: z.ZodString = text(200).refine(isPlainName, UNPLAIN)
   .refine(isFoldable, TOO_LONG_FOLDED);
 

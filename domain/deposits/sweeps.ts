@@ -48,7 +48,6 @@ import { bookAhead, bookCarried, bookFee, contractOf } from "./sweep_bookings.ts
 import { releaseGas } from "../sending/token_gas.ts";
 import { bookGas } from "../sending/network_fees.ts";
 
-export { type SweepableRow, type SweepRow } from "../../db/deposits/sweeps.ts";
 
 /** The next step of a sweep, decided by balances and prices; amounts in base units. */
 export type SweepStep =
@@ -77,7 +76,7 @@ const SWEEP = "deposit.sweep";
 const WAITS: ReadonlySet<string> = new Set(["ramp.gas_insufficient", "chain.stale"]);
 
 /** Schedules the sweep of a deposit account. */
-export async function scheduleSweep(
+async function scheduleSweep(
   tx: Tx,
   actor: Actor,
   account: string,

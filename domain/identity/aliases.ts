@@ -161,7 +161,7 @@ export async function removeAlias(
 }
 
 /** The alias that each account or identity is shown with: its oldest. */
-export async function aliasesOf(db: Db, targets: string[]): Promise<ReadonlyMap<string, string>> {
+async function aliasesOf(db: Db, targets: string[]): Promise<ReadonlyMap<string, string>> {
   if (targets.length === 0) return new Map();
   const rows = await selectFirstAliases(db, targets);
   return new Map(rows.map((row) => [row.target, row.alias]));

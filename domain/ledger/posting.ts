@@ -88,7 +88,7 @@ export const TransactionView = z.object({
 }).meta({ id: "Transaction" });
 
 /** The reason why nothing of a deposit account is available. */
-export const NOT_SPENDABLE =
+const NOT_SPENDABLE =
   "a deposit account has nothing available: the service alone moves its value";
 
 /** The fields that a transaction's view is made from. */
@@ -159,7 +159,7 @@ function rowOf(actor: Actor, move: InternalMove): Move {
  *
  * @throws {DomainError} the ledger's refusal
  */
-export function postedOf(outcome: Outcome): Posted {
+function postedOf(outcome: Outcome): Posted {
   if ("posted" in outcome) return outcome.posted;
   if ("refused" in outcome) throw refusal(outcome.refused, false);
   throw new TypeError("an internal move has no idempotency key");

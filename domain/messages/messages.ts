@@ -220,7 +220,7 @@ export function statusOf(row: MessageRow): MessageStatus {
 }
 
 /** Shows a message. */
-export function viewMessage(row: MessageRow): Record<string, unknown> {
+function viewMessage(row: MessageRow): Record<string, unknown> {
   return {
     id: row.id,
     channel: row.channel,

@@ -13,7 +13,7 @@ import { type Allowance, DomainError } from "../errors.ts";
 export type Cost = "none" | "read" | "write" | "message" | "chain";
 
 /** The price of each kind of request, in credits. */
-export const CREDITS: Readonly<Record<Cost, number>> = {
+const CREDITS: Readonly<Record<Cost, number>> = {
   none: 0,
   read: 1,
   write: 2,

@@ -39,7 +39,7 @@ Deno.test("claims of jobs for exchanges go round the users, and round the accoun
   for (let i = 0; i < 8; i++) await add(realm, `hog/${i}`, 3);
   await add(realm, "ada/1", 4);
   await add(realm, "bob/1", 1);
-  await add(realm, null, 3); // of a database of before there were shares
+  await add(realm, null, 3); // without a share, which the table allows
   const first = await claim(4);
   deepEqual(first.shares, ["", "ada/1", "bob/1", "hog/0"]);
   const second = await claim(100);

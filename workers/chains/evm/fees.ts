@@ -31,7 +31,7 @@ export interface GasPrice {
 /** Gas of a plain payment of coins. */
 export const GAS_NATIVE = 21_000n;
 /** Gas of a token transfer to somebody who never had that token, with a margin. */
-export const GAS_TOKEN = 75_000n;
+const GAS_TOKEN = 75_000n;
 /** Extra gas of a fee that is paid in a token (CIP-64). */
 export const GAS_FEE_TOKEN = 50_000n;
 

@@ -98,7 +98,7 @@ export function planDraft(draft: Draft, _inputs: Inputs, replaces?: Plan): Plan 
 }
 
 /** The addresses that sign: the payer of the fee first. */
-export function signersOf({ from }: SendRequest, { feePayer }: Body): string[] {
+function signersOf({ from }: SendRequest, { feePayer }: Body): string[] {
   return feePayer === from ? [from] : [feePayer, from];
 }
 
