@@ -46,7 +46,7 @@ Deno.test("keys of machines, second factors and passwords are events of the chai
   const next = { password: PASSWORD, new_password: "another horse battery" };
   equal((await user.send("POST", `/v1/users/${user.id}/password`, next)).status, 200);
   const after = await eventsOf(realm, "users", user.id);
-  equal(after.length, before.length + 1);
+  equal(after.length, before.length + 2, "the password, and the end of all keys");
   const digests = [before, after].map((events) => events.at(-1)!.facts!.verifier as string);
   ok(digests[0] !== digests[1] && digests.every((digest) => /^[0-9a-f]{64}$/.test(digest)));
   const [{ verifier, digest }] = await rowsOf<{ verifier: string; digest: string }>(

@@ -69,6 +69,8 @@ const CHANGES: Record<string, string[]> = {
 };
 /** The same for columns whose values are of a list. */
 const OF: Record<string, string[]> = {
+  // With its folded form it could be any other.
+  "users.username": ["upper(c)"],
   "transactions.type": ["'issue'", "'capture'", "'fee'", "'return'"],
   "accounts.type": ["'ramp'", "'deposit'"],
   "blocks.status": ["'RELEASED'", "'EXPIRED'", "'OPEN'"],
