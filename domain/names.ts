@@ -29,12 +29,12 @@ export function isPlainName(name: string): boolean {
 
 /**
  * Gives the form under which two names count as one: without joiners, without the case of letters in any script, and
- * with signs of compatibility (wide letters, ligatures) in their plain form. Capitals first, because several small
- * letters share one (ß and ss, σ and ς).
+ * with signs of compatibility (wide letters, ligatures) in their plain form. Capitals before the small letters that stay,
+ * because several small letters share one (ß and ss, σ and ς); small letters before those, because ẞ is its own capital.
  */
 export function foldName(name: string): string {
-  return name.replaceAll(/[\u200c\u200d]/g, "").normalize("NFKD").toUpperCase().toLowerCase()
-    .normalize("NFKC");
+  return name.replaceAll(/[\u200c\u200d]/g, "").normalize("NFKD").toLowerCase().toUpperCase()
+    .toLowerCase().normalize("NFKC");
 }
 
 /** Most characters of a folded name: a sign of compatibility may stand for eighteen. */

@@ -163,6 +163,7 @@ test("no name differs from another one by the case of its letters, in any script
     ["ada", "ADA"],
     ["\u00e9lodie", "\u00c9LODIE"],
     ["stra\u00dfe", "STRASSE"],
+    ["gro\u00df", "GRO\u1e9e"],
     ["\u03bf\u03b4\u03cc\u03c2", "\u039f\u0394\u038c\u03a3"],
     ["\u0438\u0432\u0430\u043d", "\u0418\u0412\u0410\u041d"],
     ["bob", "\uff22\uff2f\uff22"],
