@@ -25,6 +25,8 @@ const ACCOUNT_JOBS_MAX = 2;
  * another with their serial key are passed over; of one key few wait.
  */
 const KIND_WINDOW = 60;
+/** Of these, so many are next: of each kind in turn. */
+const NEXT_WINDOW = 240;
 /** Of jobs for exchanges, so many of the oldest, and where more are due, so many users and accounts of each. */
 const OLDEST_WINDOW = 100;
 const OWNERS_WINDOW = 50;
@@ -40,7 +42,10 @@ export interface ClaimLimits {
   exchanges: number;
 }
 
-/** Claims due jobs under a lease. Of one serial key only the oldest is claimed, and only when none runs. */
+/**
+ * Claims due jobs under a lease. Of one serial key only the oldest is claimed, and only when none runs. Kinds take turns,
+ * and a random one is first: however long the oldest jobs of some have waited, they keep no other kind waiting.
+ */
 export async function claimJobs(
   db: Db,
   leaseS: number,
@@ -53,9 +58,10 @@ export async function claimJobs(
       union all
       select (select j.name from jobs j where j.state = 'ready' and j.name > k.name order by j.name limit 1)
       from kinds k where k.name is not null),
-    due as materialized (
-      select j.id from kinds k cross join lateral (
-        select d.id from jobs d
+    due as (
+      select j.id, row_number() over (partition by k.name order by j.run_at, j.id) as turn
+      from kinds k cross join lateral (
+        select d.id, d.run_at from jobs d
         where d.state = 'ready' and d.name = k.name and d.run_at <= now()
           and (d.serial_key is null
             or not exists (select from jobs o where o.serial_key = d.serial_key and o.state = 'running')
@@ -63,12 +69,14 @@ export async function claimJobs(
                 where o.serial_key = d.serial_key and o.state = 'ready' and o.id < d.id))
         order by d.run_at, d.id limit ${KIND_WINDOW}) j
       where k.name <> all (${except as string[]}) and k.name not in ('exchange.advance', 'exchange.check')
-        and ${limit}::integer > 0)
+        and ${limit}::integer > 0),
+    next as materialized (
+      select array(select id from due order by turn, random() limit ${NEXT_WINDOW}) as ids)
     update jobs set state = 'running', attempts = attempts + 1,
       locked_until = now() + make_interval(secs => ${leaseS})
     where id = any (array(
-      select j.id from jobs j where j.id = any (array(select id from due)) and j.state = 'ready'
-      order by j.run_at, j.id limit ${limit} for update skip locked)
+      select j.id from jobs j where j.id = any ((select ids from next)::uuid[]) and j.state = 'ready'
+      order by array_position((select ids from next), j.id) limit ${limit} for update skip locked)
       || array(
       select j.id from jobs j where j.id = any (${next}::uuid[]) and j.state = 'ready'
       for update skip locked))

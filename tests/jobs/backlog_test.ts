@@ -187,3 +187,25 @@ Deno.test("jobs that wait for others with their serial keys keep no job of their
   );
   deepEqual(jobs.map(({ id }) => id), [last]);
 });
+
+Deno.test("however many jobs of some kinds are due, and for how long, each claim has one of another kind, or soon has", async () => {
+  await using realm = await testRealm();
+  const dues = ["message.send", "webhook.deliver"];
+  for (const name of dues) {
+    await realm.pool.sql`
+      insert into jobs (id, name, payload, run_at)
+      select gen_random_uuid(), ${name}, '{}', now() - interval '1 day' from generate_series(1, 300)`;
+  }
+  const add = () => {
+    const id = newId(Date.now());
+    return realm.command((tx) => insertJob(tx, { id, name: "order.advance", payload: {} }));
+  };
+  const claim = (limit: number) =>
+    onPool(realm, (db) => claimJobs(db, 60, { limit, except: [], exchanges: 0 }));
+  await add();
+  ok((await claim(3)).some(({ name }) => name === "order.advance"), "of three slots one");
+  await add();
+  let claims = 0;
+  // Where one slot becomes free at a time, as in a crowded process, each kind is next at random.
+  while (!(await claim(1)).some(({ name }) => name === "order.advance")) ok(++claims < 100);
+});

@@ -21,7 +21,7 @@ import { openRunningTasks, type RunningTasks } from "../task_queue.ts";
 import { withTimeout } from "../timers.ts";
 import { type RealmTarget, workerContext } from "../worker_context.ts";
 import { attemptJob, type RunnerDependencies } from "./attempts.ts";
-import { JOBS_MAX, realmShare } from "./shares.ts";
+import { JOBS_MAX, kindShare, realmShare } from "./shares.ts";
 
 /** The running workers of a process. */
 export interface Runner {
@@ -41,8 +41,6 @@ export interface RunnerOptions extends Omit<RunnerDependencies, "leaseS"> {
 }
 
 const LEASE_S = 60;
-/** Jobs of one kind that run at a time in a realm. */
-const KIND_JOBS_MAX = 15;
 /**
  * Jobs that wait for exchanges have slots of their own in a realm: its customers choose the exchanges, which may be slow,
  * and how much they are asked.
@@ -242,10 +240,12 @@ function limitsOf(state: RunnerState, id: string): ClaimLimits {
   const asking = kinds.get(EXCHANGE_KIND) ?? 0;
   kinds.delete(EXCHANGE_KIND);
   const counts = [...kinds.values()];
-  const except = [...kinds.keys()].filter((kind) => kinds.get(kind)! >= KIND_JOBS_MAX);
-  const most = Math.max(0, ...counts.filter((count) => count < KIND_JOBS_MAX));
-  const left = realmShare(runningJobs(state)) - counts.reduce((sum, count) => sum + count, 0);
-  const limit = Math.max(0, Math.min(left, jobsLeft(state), KIND_JOBS_MAX - most));
+  const ofRealm = realmShare(runningJobs(state));
+  const ofKind = kindShare(ofRealm);
+  const except = [...kinds.keys()].filter((kind) => kinds.get(kind)! >= ofKind);
+  const most = Math.max(0, ...counts.filter((count) => count < ofKind));
+  const left = ofRealm - counts.reduce((sum, count) => sum + count, 0);
+  const limit = Math.max(0, Math.min(left, jobsLeft(state), ofKind - most));
   const share = exchangeJobs(state) < EXCHANGES_CROWDED ? EXCHANGE_JOBS_MAX : 1;
   const exchanges = Math.max(0, Math.min(share - asking, jobsLeft(state) - limit));
   return { limit, except, exchanges };

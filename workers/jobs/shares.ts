@@ -13,3 +13,8 @@ const CROWDED: readonly { from: number; share: number }[] = [
 export function realmShare(running: number): number {
   return CROWDED.find(({ from }) => running >= from)?.share ?? REALM_JOBS_MAX;
 }
+
+/** Gives how many of a realm's jobs may be of one kind, where it may have so many: kinds that hang leave some to others. */
+export function kindShare(ofRealm: number): number {
+  return Math.max(1, Math.floor(ofRealm * 0.75));
+}
