@@ -48,7 +48,8 @@ export async function lockDeparture(tx: Tx, schema: string): Promise<Departure |
 }
 
 /**
- * States in a fenced place that the realm has left it: nothing opens it again.
+ * States in a fenced place that the realm has left it: nothing opens it again. What an earlier run of the move has stated
+ * stays: the directory's address may have been encrypted anew since.
  *
  * @returns whether the fence is this run's
  */
@@ -58,9 +59,10 @@ export async function recordDeparture(
   { move, runner, place, address }: Departure,
 ): Promise<boolean> {
   if (!await isFenced(tx, schema)) return false;
-  const to = address === null ? "null" : `'\\x${address.toHex()}'`;
+  const to = address === null ? "null" : `'\\x${address.toHex()}'::bytea`;
   const rows = await tx.unsafe(
-    `update ${within(schema, FENCE)} set move = '${move}', place = ${place}, address = ${to}
+    `update ${within(schema, FENCE)} set move = '${move}', place = ${place},
+       address = case when move is null then ${to} else address end
      where runner = '${runner}' and (move is null or move = '${move}') returning place`,
   );
   return rows.length > 0;

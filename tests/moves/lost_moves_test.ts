@@ -1,10 +1,12 @@
 /** A platform's database that loses the commit of a move: by a failover to a standby that lags, or from an old backup. @module */
-import { deepEqual, equal, match, rejects } from "node:assert/strict";
+import { deepEqual, equal, match, notDeepEqual, rejects } from "node:assert/strict";
 import { restateRights } from "../../db/migrate.ts";
 import { selectRealm } from "../../db/realms/realms.ts";
 import { locking, reading } from "../../db/transaction.ts";
 import { checkLedger } from "../../domain/audit/ledger_check.ts";
+import { reencryptAll } from "../../domain/realms/platform_key_rotation.ts";
 import { locationOf } from "../../domain/realms/realm_locations.ts";
+import { openSecrets } from "../../domain/security/serving_secrets.ts";
 import { orderMove } from "../../workers/moves/move_orders.ts";
 import { cancel, carryOn, dropOld } from "../../workers/moves/moving.ts";
 import { repair } from "../../workers/moves/repairing.ts";
@@ -18,7 +20,7 @@ import {
 import { commandHost } from "../support/command_host.ts";
 import { testDatabase } from "../support/database.ts";
 import { until } from "../support/eventually.ts";
-import { type Send, type TestRealm, testRealm } from "../support/realm.ts";
+import { PLATFORM_KEY, type Send, type TestRealm, testRealm } from "../support/realm.ts";
 
 let server: OtherServer;
 
@@ -129,6 +131,45 @@ for (const step of ["fencing", "fenced", "opened"]) {
     equal(await numberOfPlace(realm), 1);
   });
 }
+
+Deno.test("a move that has left its place is carried on, and found, after the platform key was rotated", async () => {
+  await using own = await testDatabase();
+  await using realm = await testRealm({ env: { DATABASE_URL: own.url } });
+  const { database, id } = realm;
+  const next = "the-next-key-of-the-platform";
+  const secrets = openSecrets(next, PLATFORM_KEY);
+  const options = { ...movingOptions(realm), secrets };
+  const { paid } = await money(realm);
+  const to = await server.database();
+  const order = (to?: string) => orderMove(options, { realm: id, to }, Date.now());
+  const stopped = carryOn({
+    ...options,
+    onStep(step) {
+      if (step === "left") throw new Error("killed");
+    },
+  }, await orderMove(movingOptions(realm), { realm: id, to }, Date.now()));
+  await rejects(stopped, { message: "killed" });
+  const before = await directoryOf(realm);
+  const failed: string[] = [];
+  await reencryptAll(database, secrets, ({ id }) => failed.push(id));
+  deepEqual(failed, [id]); // it takes no writes
+  const { moves: [{ target_encrypted: text }] } = await directoryOf(realm);
+  notDeepEqual(text, before.moves[0].target_encrypted);
+  await carryOn(options, await order());
+  equal(await numberOfPlace(realm), 1);
+
+  await lose(realm, { ...before, moves: [] });
+  const late = { ...options, secrets: openSecrets(next) };
+  await rejects(repair(late, { realm: id }, Date.now()), {
+    message: /another platform key.+--to -/,
+  });
+  equal((await repair(options, { realm: id }, Date.now())).place, 1);
+  const { row, moves: [move] } = await directoryOf(realm);
+  for (const address of [row.database_url_encrypted, move.target_encrypted]) {
+    equal(late.secrets.decrypt("database_url", id, address), to);
+  }
+  equal(await paid(), "1");
+});
 
 Deno.test("a place that a realm has left says so for good, and takes no write whatever rights are given there", async () => {
   await using realm = await testRealm();

@@ -104,9 +104,27 @@ async function walk(options: OrderOptions, start: Location): Promise<Found> {
     if (departure.place <= at.place) {
       throw refused("the records of its places contradict each other");
     }
+    const encryptedUrl = encryptedAnew(options, at, departure.address);
     last = { from: at, departure };
-    at = { ...at, place: departure.place, encryptedUrl: departure.address };
+    at = { ...at, place: departure.place, encryptedUrl };
   }
+}
+
+/** The address of a record under the present platform key: the one that it was written under may be dropped soon. */
+function encryptedAnew(
+  { secrets }: OrderOptions,
+  { id, encryptedUrl }: Location,
+  address: Uint8Array | null,
+): Uint8Array | null {
+  if (address === null) return null;
+  const plain = secrets.decrypt("database_url", id, address);
+  if (plain !== null) return secrets.encrypt("database_url", id, plain);
+  throw refused(
+    `${
+      nameServer(secrets, id, encryptedUrl)
+    } says under another platform key where the realm has gone to:` +
+      " set that one as PLATFORM_KEY_PREVIOUS, or say where the realm lives, by --to -",
+  );
 }
 
 /** Reads a place; one that a move has left for, and has not opened, is opened where the copy is whole. */
