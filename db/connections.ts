@@ -112,7 +112,7 @@ function openOne(
   });
   refuseUnwritable(sql.options.serializers);
   const isPrompt = COPYING.includes(as.name);
-  limitStarts(sql.options, () => openSocket(isPrompt, sql.options.ssl ? null : { isProven }));
+  limitStarts(sql.options, () => openSocket(isPrompt, { ssl: sql.options.ssl, isProven }));
   return guardingStatements(placingRows(sql));
 }
 
@@ -183,12 +183,17 @@ function limitStarts(options: object, open: () => Socket): void {
  * Makes a socket.
  *
  * @param isPrompt it sends at once, also while the server has not confirmed what came before
- * @param plain whether the server must prove that it knows the password; null within TLS, where what it says is not seen
+ * @param server how it is asked for TLS, and whether it must prove that it knows the password; within TLS what it says is
+ *   not seen
  */
-function openSocket(isPrompt: boolean, plain: { isProven: boolean } | null): Socket {
+function openSocket(
+  isPrompt: boolean,
+  { ssl, isProven }: { ssl: unknown; isProven: boolean },
+): Socket {
   const socket = new Socket();
   if (isPrompt) socket.setNoDelay(true);
-  return plain === null ? socket : guardGreeting(socket, plain.isProven);
+  if (ssl && ssl !== "prefer") return socket;
+  return guardGreeting(socket, isProven, ssl === "prefer");
 }
 
 /** Writes an array of texts in PostgreSQL's form; an array that is text already stays. */

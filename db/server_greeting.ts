@@ -3,7 +3,8 @@
  * say it, and the driver does as it is told: it would stretch a password as many times as it is asked to, in the only
  * thread of the process, and read on behind the end of a message that is not as it should be.
  *
- * Within TLS nothing is seen of it here: `sslmode=verify-full` keeps others from answering.
+ * Within TLS nothing is seen of it here: `sslmode=verify-full` keeps others from answering. With `sslmode=prefer` a server
+ * that refuses TLS is read like one that was not asked for it.
  * @module
  */
 import { Socket } from "node:net";
@@ -87,22 +88,31 @@ export function isOnThisMachine(url: string): boolean {
   return /^(localhost|127(\.\d+){3}|\[::1\]|)$/.test(host);
 }
 
+/** The answer of a server that goes on in TLS. */
+const TLS = "S".charCodeAt(0);
+
 /**
  * Closes a socket whose server greets otherwise than a database does, before the driver reads it.
  *
  * @param isProven as of {@link openGreeting}
+ * @param mayBeTls whether the server is asked for TLS first, and may refuse it (`sslmode=prefer`)
  */
-export function guardGreeting(socket: Socket, isProven: boolean): Socket {
+export function guardGreeting(socket: Socket, isProven: boolean, mayBeTls = false): Socket {
   const greeting = openGreeting(isProven);
+  const unguard = () => Reflect.deleteProperty(socket, "emit"); // its class's own again
+  let asked = mayBeTls;
   socket.emit = function (this: Socket, event: string, ...values: unknown[]): boolean {
-    if (event === "data") {
+    if (event === "data" && asked) {
+      asked = false; // the driver reads one byte of this, and drops the rest
+      if ((values[0] as Uint8Array)[0] === TLS) unguard();
+    } else if (event === "data") {
       const fault = greeting.read(values[0] as Uint8Array);
       if (fault !== null) {
         const message = `the database's server is none, or not as it should be: ${fault}`;
         socket.destroy(Object.assign(new Error(message), { code: "CONNECTION_REFUSED" }));
         return true;
       }
-      if (greeting.over) Reflect.deleteProperty(socket, "emit"); // its class's own again
+      if (greeting.over) unguard();
     }
     return Reflect.apply(Socket.prototype.emit, this, [event, ...values]);
   } as Socket["emit"];

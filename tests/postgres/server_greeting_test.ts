@@ -23,10 +23,13 @@ const SCRAM = demand(10, "SCRAM-SHA-256\0\0");
 const rounds = (count: string) => demand(11, `r=abc,s=c2FsdA==,i=${count}`);
 const ROW = message("T", Uint8Array.of(0, 1, ...text("no end")));
 
+const NO_TLS = text("N");
+
 /** What each hostile server says after the start of a connection, answer by answer. */
 const HOSTILE: Record<string, Uint8Array[]> = {
   "asks for two thousand million rounds of SCRAM": [SCRAM, rounds("2147483647")],
   "asks for as many in hexadecimal": [SCRAM, rounds("0x7fffffff")],
+  "refuses TLS first, and asks for as many": [NO_TLS, SCRAM, rounds("2147483647")],
   "asks for few rounds first": [SCRAM, rounds("4096,i=2147483647")],
   "describes rows before the login, without an end of their names": [ROW],
   "begins a message of two gigabytes": [message("R", new Uint8Array(0), 0x7fff_ffff)],
@@ -36,7 +39,9 @@ for (const [what, answers] of Object.entries(HOSTILE)) {
   Deno.test(`a server is left before it has let anybody in where it ${what}`, async () => {
     using listener = Deno.listen({ hostname: "127.0.0.1", port: 0 });
     const database = openDatabase({
-      url: `postgres://purser:a%20secret@127.0.0.1:${listener.addr.port}/purser`,
+      url: `postgres://purser:a%20secret@127.0.0.1:${listener.addr.port}/purser?sslmode=${
+        answers[0] === NO_TLS ? "prefer" : "disable"
+      }`,
       prepare: true,
       parseJson: JSON.parse,
     });
@@ -60,6 +65,7 @@ for (const [what, answers] of Object.entries(HOSTILE)) {
     await database.platform.sql.end({ timeout: 0 });
     listener.close();
     await serving;
+    await new Promise((resolve) => setTimeout(resolve)); // behind the timers of the connection's starts
   });
 }
 
