@@ -34,17 +34,25 @@ export async function addressForms(text: string, only?: ChainId): Promise<string
 /** An EVM address without a checksum, a bech32 address in capitals, and one of CashAddr with or without its prefix. */
 const PLAIN_EVM = /^0x[0-9a-f]{40}$/;
 const CAPITALS = /^[A-Z]{2,12}[1:][0-9A-Z]{20,128}$/;
-const CASHADDR = /^[qpQP][0-9a-z]{41}$|^[QP][0-9A-Z]{41}$/;
+const CASHADDR = /^[qp](?:[0-9a-z]{41}|[0-9a-z]{60})$|^[QP](?:[0-9A-Z]{41}|[0-9A-Z]{60})$/;
+/** An address of CashAddr that says that its wallet knows tokens; it is stored without that. */
+const CASHADDR_TOKENS = /^(?:[a-z]{2,12}:)?[zr](?:[0-9a-z]{41}|[0-9a-z]{60})$/i;
 const CASHADDR_PREFIXES = ["bitcoincash:", "bchtest:", "bchreg:"];
 
 /**
  * The spellings of an address in which it may be stored. Cheap enough for each of ten thousand transfers: what a spelling
- * stands for is not checked, because it is only compared with addresses that were.
+ * stands for is mostly not checked, because it is only compared with addresses that were.
  */
 export async function addressSpellings(text: string): Promise<string[]> {
   if (PLAIN_EVM.test(text)) {
     const parsed = await parseContract("ETHEREUM", text);
     return parsed.ok ? [text, parsed.address] : [text];
+  }
+  if (CASHADDR_TOKENS.test(text)) {
+    const parsed = await Promise.all(
+      NETWORKS.map((network) => parseAddress("BITCOIN_CASH", network, text)),
+    );
+    return [text, ...parsed.flatMap((one) => one.ok ? [one.address] : [])];
   }
   const small = text.toLowerCase();
   if (CASHADDR.test(text)) return [text, ...CASHADDR_PREFIXES.map((prefix) => prefix + small)];

@@ -1,4 +1,5 @@
-import { deepEqual, equal } from "node:assert/strict";
+import { deepEqual, equal, ok } from "node:assert/strict";
+import { encodeCashAddress } from "@bitauth/libauth";
 import { addressSpellings } from "../../domain/chains/text_forms.ts";
 import { sharing } from "../support/sharing.ts";
 
@@ -57,6 +58,25 @@ test("a transfer and a deposit application find an address in each spelling that
       body.results.map(({ code }: { code: string }) => code),
       [...[address, ...spelt].map(() => "balance.insufficient"), "address.not_found"],
     );
+  }
+});
+
+Deno.test("an address of CashAddr is found without its prefix, whatever it pays to, and in the form of wallets that know tokens", async () => {
+  const [key, script] = [new Uint8Array(20).fill(7), new Uint8Array(32).fill(9)];
+  const payees = [
+    { plain: "p2pkh", aware: "p2pkhWithTokens", payload: key },
+    { plain: "p2sh", aware: "p2shWithTokens", payload: key },
+    { plain: "p2sh", aware: "p2shWithTokens", payload: script },
+  ] as const;
+  for (const { plain, aware, payload } of payees) {
+    const { address } = encodeCashAddress({ prefix: "bitcoincash", type: plain, payload });
+    const tokens = encodeCashAddress({ prefix: "bitcoincash", type: aware, payload }).address;
+    for (const whole of [address, tokens]) {
+      const bare = whole.slice("bitcoincash:".length);
+      for (const spelt of [whole, whole.toUpperCase(), bare, bare.toUpperCase()]) {
+        ok((await addressSpellings(spelt)).includes(address), spelt);
+      }
+    }
   }
 });
 
