@@ -10,8 +10,9 @@ export interface WaitingMoves<T> {
   add(item: T): void;
   size(): number;
   /**
-   * Takes the next, in the order of their arrival: all of them where they make one batch, or else one of each user in turn,
-   * those who work for the realm first. While customers wait these have half of a batch.
+   * Takes the next, in the order of their arrival: all of them where they make one batch, or else one of each user in turn.
+   * Where customers and those who work for the realm wait, each leave half of a batch to the other, and of batches of one
+   * every second.
    *
    * @param weightMax of all that are taken; the first is taken whatever its weight
    */
@@ -87,6 +88,7 @@ function openTurns<T extends Timed>(): WaitingMoves<T> {
   const [house, customers]: [Users<T>, Users<T>] = [new Map(), new Map()]; // whose turn is next first
   let order: Entry<T>[] = [];
   let [size, number] = [0, 0];
+  let houseWasFirst = false;
 
   const usersOf = (item: T) => item.of.mayMoveAny ? house : customers;
 
@@ -118,11 +120,13 @@ function openTurns<T extends Timed>(): WaitingMoves<T> {
     },
     take(weightMax) {
       const batch = openBatch<T>(weightMax, takeFirst);
+      // The first one is taken whatever its weight, and may be the only one.
+      houseWasFirst = house.size > 0 && (customers.size === 0 || !houseWasFirst);
+      const [first, second] = houseWasFirst ? [house, customers] : [customers, house];
       while (batch.mayTakeMore()) {
-        const houseMax = customers.size > 0 ? weightMax / 2 : weightMax;
         const before = batch.taken.length;
-        batch.round(house, houseMax);
-        batch.round(customers, weightMax);
+        batch.round(first, second.size > 0 ? weightMax / 2 : weightMax);
+        batch.round(second, weightMax);
         if (batch.taken.length === before) break;
       }
       return batch.taken.sort((a, b) => a.number - b.number).map(emptied);

@@ -60,6 +60,25 @@ Deno.test("those who work for the realm are first, and have half of a batch whil
   equal(take(6).length, 6);
 });
 
+Deno.test("where one goes at a time, or one fills a batch, customers and those who work for the realm take turns", () => {
+  for (const weight of [1, 50]) {
+    const { add, take } = openCounted();
+    add("ada", 3, { weight });
+    add("staff", 3, { weight, house: true });
+    const order = Array.from({ length: 6 }, () => take(weight)).flat();
+    deepEqual(order, ["staff0", "ada0", "staff1", "ada1", "staff2", "ada2"]);
+  }
+});
+
+Deno.test("many customers leave half of each batch to those who work for the realm", () => {
+  const { add, take } = openCounted();
+  for (let i = 0; i < 50; i++) add(`user${i}/`, 2);
+  for (let i = 0; i < 20; i++) add(`staff${i}/`, 1, { house: true });
+  for (let i = 0; i < 3; i++) {
+    equal(take(10).filter((name) => name.startsWith("staff")).length, 5, `${i}`);
+  }
+});
+
 Deno.test("a heavy move waits for the next batch at most, and what is lighter goes before it", () => {
   const { add, take } = openCounted();
   add("ada", 1);
