@@ -145,40 +145,49 @@ function take(
 ): Allowance {
   const { requestsPerSecond: rate, creditsPerMonth: most } = tier;
   const left = isHouse || rate === null ? 0 : reserveOf(rate);
+  const usable = most === null || isHouse ? most : most - Math.floor(most * OF_HOUSE);
+  const allowance = () => allowanceOf(usage, rate, { left, usable });
   if (rate !== null) {
     usage.tokens = Math.min(rate, usage.tokens + rate * Math.max(0, at - usage.filledAt) / 1000);
     usage.filledAt = at;
     if (usage.tokens < 1 + left) {
       throw new DomainError("rate.limited", `the realm's tier has ${rate} requests a second`, {
         retryAfterS: Math.max(1, Math.ceil((1 + left - usage.tokens) / rate)),
-        allowance: allowanceOf(usage, tier, left),
+        allowance: allowance(),
       });
     }
   }
   const price = CREDITS[cost];
-  const usable = most === null || isHouse ? most : most - Math.floor(most * OF_HOUSE);
   if (usable !== null && price > 0 && usage.usedByAll + usage.usedHere + price > usable) {
     const why = usable === most
       ? ""
       : ", but for those that customers leave to the realm's own users";
     throw new DomainError("credits.exhausted", `the month's ${most} credits are used${why}`, {
-      allowance: allowanceOf(usage, tier, left),
+      allowance: allowance(),
     });
   }
   usage.usedHere += price;
   usage.requestsHere++;
   if (rate !== null) usage.tokens--;
-  return allowanceOf(usage, tier, left);
+  return allowance();
 }
 
-/** What is left of the limits. @param left requests that are left to others */
-function allowanceOf(usage: RealmUsage, tier: Tier, left: number): Allowance {
-  const { requestsPerSecond: rate, creditsPerMonth: most } = tier;
+/**
+ * What a caller has left of the limits.
+ *
+ * @param left requests that are left to others
+ * @param usable credits of the month that are not
+ */
+function allowanceOf(
+  usage: RealmUsage,
+  rate: number | null,
+  { left, usable }: { left: number; usable: number | null },
+): Allowance {
   return {
     limit: rate,
     remaining: rate === null ? 0 : Math.max(0, Math.floor(usage.tokens - left)),
     resetS: rate === null ? 0 : Math.max(0, Math.ceil((rate - usage.tokens) / rate)),
-    credits: most === null ? null : Math.max(0, most - usage.usedByAll - usage.usedHere),
+    credits: usable === null ? null : Math.max(0, usable - usage.usedByAll - usage.usedHere),
   };
 }
 

@@ -130,7 +130,9 @@ Deno.test("customers leave requests of a second, and credits of the month, to th
   await realm.services.platform.sql`
     update usage set credits = 8990 where realm = ${realm.id} and month = ${`${month}-01`}::text::date`;
   await until(async () => {
-    const { status, body } = await me(customer.send);
+    const answer = await me(customer.send);
+    const { status, body } = answer;
+    if (status === 402) equal(left(answer), 0, "what a customer is told is what it can use");
     await realm.services.limits.flush(); // reads what the table has
     return status === 402 && body.code === "credits.exhausted";
   });
