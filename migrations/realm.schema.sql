@@ -1358,7 +1358,7 @@ CREATE INDEX order_attempts_late ON order_attempts USING btree (order_id) WHERE 
 CREATE UNIQUE INDEX order_attempts_late_order ON order_attempts USING btree (late_order_id) WHERE (late_order_id IS NOT NULL)
 CREATE INDEX order_attempts_orphaned ON order_attempts USING btree (order_id) WHERE (proof = 'orphaned'::text)
 CREATE TRIGGER order_attempts_change BEFORE INSERT OR UPDATE OF order_id, attempt, plan, inputs, hash, raw, expires, fee, sent_at, outcome, cancels, borne_by, unreadable, dropped, proof, proof_by, proof_height, proof_reached, late_order_id, created_at ON order_attempts FOR EACH ROW EXECUTE FUNCTION check_attempt()
-CREATE TRIGGER order_attempts_forgotten BEFORE UPDATE OF seen_height ON order_attempts FOR EACH ROW WHEN (((old.seen_height IS NOT NULL) AND (new.seen_height IS NULL))) EXECUTE FUNCTION check_forgotten()
+CREATE TRIGGER order_attempts_forgotten BEFORE UPDATE OF seen_height ON order_attempts FOR EACH ROW WHEN (((old.seen_height IS DISTINCT FROM new.seen_height) AND (old.seen_height IS NOT NULL))) EXECUTE FUNCTION check_forgotten()
 CREATE TRIGGER order_attempts_quarantined BEFORE UPDATE OF raw ON order_attempts FOR EACH ROW WHEN (((old.raw IS NULL) AND (new.raw IS NOT NULL) AND (old.plan <> '{}'::text))) EXECUTE FUNCTION refuse_signature()
 CREATE TRIGGER order_attempts_stay BEFORE DELETE OR TRUNCATE ON order_attempts FOR EACH STATEMENT EXECUTE FUNCTION refuse_change()
 
@@ -2756,7 +2756,8 @@ CREATE OR REPLACE FUNCTION check_forgotten()
 AS $function$
 begin
   if not exists (select from chain_orders o where o.id = new.order_id and (in_quarantine(o.ramp) or exists (
-      select from chain_cursors c where (c.chain, c.network) = (o.chain, o.network) and c.height < old.seen_height))) then
+      select from chain_cursors c where (c.chain, c.network) = (o.chain, o.network)
+        and (c.height < old.seen_height or c.height >= new.seen_height)))) then
     raise exception 'block % has transaction % of order %', old.seen_height, new.attempt, new.order_id
       using errcode = 'check_violation', constraint = 'order_attempts_forgotten';
   end if;
@@ -3847,8 +3848,8 @@ begin
       raise exception 'claims are added one by one' using errcode = 'check_violation', constraint = 'ramp_transfers_claimed';
     end if;
   end if;
-  if (old.external_ramp, old.exchange, old.kind, old.account, old.asset, old.value, old.owner, old.chain, old.network, old.offered_fee)
-      is distinct from (new.external_ramp, new.exchange, new.kind, new.account, new.asset, new.value, new.owner, new.chain, new.network, new.offered_fee)
+  if (old.external_ramp, old.exchange, old.kind, old.account, old.asset, old.value, old.owner, old.chain, old.network, old.offered_fee, old.created_at)
+      is distinct from (new.external_ramp, new.exchange, new.kind, new.account, new.asset, new.value, new.owner, new.chain, new.network, new.offered_fee, new.created_at)
     or (old.address is not null and new.address is distinct from old.address)
     or (old.asked_at is not null and new.asked_at is distinct from old.asked_at)
     or (old.deposit is not null and new.deposit is distinct from old.deposit)

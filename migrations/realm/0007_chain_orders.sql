@@ -474,17 +474,20 @@ create trigger order_attempts_change before insert or update of order_id, attemp
   on order_attempts for each row execute function check_attempt();
 
 -- A block that showed an attempt is forgotten where the chain has lost it, and the cursor went back, or by a reconciliation.
+-- So is one that gives way to another, unless that one is scanned.
 create function check_forgotten() returns trigger language plpgsql as $$
 begin
   if not exists (select from chain_orders o where o.id = new.order_id and (in_quarantine(o.ramp) or exists (
-      select from chain_cursors c where (c.chain, c.network) = (o.chain, o.network) and c.height < old.seen_height))) then
+      select from chain_cursors c where (c.chain, c.network) = (o.chain, o.network)
+        and (c.height < old.seen_height or c.height >= new.seen_height)))) then
     raise exception 'block % has transaction % of order %', old.seen_height, new.attempt, new.order_id
       using errcode = 'check_violation', constraint = 'order_attempts_forgotten';
   end if;
   return new;
 end $$;
 create trigger order_attempts_forgotten before update of seen_height on order_attempts
-  for each row when (old.seen_height is not null and new.seen_height is null) execute function check_forgotten();
+  for each row when (old.seen_height is distinct from new.seen_height and old.seen_height is not null)
+  execute function check_forgotten();
 create trigger order_attempts_stay before delete or truncate on order_attempts
   for each statement execute function refuse_change();
 

@@ -166,8 +166,8 @@ begin
       raise exception 'claims are added one by one' using errcode = 'check_violation', constraint = 'ramp_transfers_claimed';
     end if;
   end if;
-  if (old.external_ramp, old.exchange, old.kind, old.account, old.asset, old.value, old.owner, old.chain, old.network, old.offered_fee)
-      is distinct from (new.external_ramp, new.exchange, new.kind, new.account, new.asset, new.value, new.owner, new.chain, new.network, new.offered_fee)
+  if (old.external_ramp, old.exchange, old.kind, old.account, old.asset, old.value, old.owner, old.chain, old.network, old.offered_fee, old.created_at)
+      is distinct from (new.external_ramp, new.exchange, new.kind, new.account, new.asset, new.value, new.owner, new.chain, new.network, new.offered_fee, new.created_at)
     or (old.address is not null and new.address is distinct from old.address)
     or (old.asked_at is not null and new.asked_at is distinct from old.asked_at)
     or (old.deposit is not null and new.deposit is distinct from old.deposit)

@@ -81,8 +81,11 @@ async function comparesOrder(fixture: ExchangeFixture): Promise<void> {
   const { realm, ramp } = fixture;
   const { status, body, text } = await fixture.withdraw();
   equal(status, 201, text);
-  const ahead = "update ramp_transfers set created_at = now() + interval '1 hour' where id = $1";
-  await rowsOf(realm, ahead, [body.id]);
+  const ahead =
+    `update ramp_transfers set created_at = now() + interval '1 hour' where id = '${body.id}'`;
+  await rejects(rowsOf(realm, ahead), { constraint_name: "ramp_transfers_kept" });
+  const trigger = (how: string) => `alter table ramp_transfers ${how} trigger ramp_transfers_keep`;
+  await rowsOf(realm, `${trigger("disable")}; ${ahead}; ${trigger("enable")}`);
   await realm.admin.send("PATCH", `/v1/ramps/${ramp}`, { authentication: EXCHANGE_KEY });
   await checkExternalRamp(fixture.context(), { ramp });
   const row = await fixture.advance(body.id);

@@ -294,6 +294,8 @@ Deno.test("an order without inputs has one transaction at a time: the next deman
     rowsOf(funded.realm, `update chain_cursors set height = ${height}`);
   await scanTo(89);
   equal(await refusedBy(funded, forget), "order_attempts_forgotten", "the chain has its block");
+  const above = "update order_attempts set seen_height = 90";
+  equal(await refusedBy(funded, above), "order_attempts_forgotten", "no block of there is scanned");
   await scanTo(88);
   await rowsOf(funded.realm, forget);
   await rowsOf(funded.realm, `${change(proven)}; ${enter("state = 'new', hash = null")}`);
