@@ -104,3 +104,28 @@ Deno.test("a payment on Solana that is mined late is a loss where the one made i
   deepEqual([done.status, done.chain.hash], ["DONE", second.hash]);
   equal(await ramp.token.held(to), 10_000_000n);
 });
+
+Deno.test("a payment on Solana that is mined late pays its withdrawal where the last one that may be made expires", async () => {
+  await using scene = await openScene();
+  const { ramp } = scene;
+  const { node, realm } = ramp;
+  const { id, to, kept } = await pay(scene);
+  for (let attempt = 1; attempt < 5; attempt++) {
+    await giveUp(scene, kept);
+    for (let round = 0; kept.length <= attempt && round < 5; round++) await ramp.advance();
+  }
+  equal(kept.length, 5);
+  await node.sendRaw(kept[0]);
+  await node.mine();
+  await ramp.poller.advance();
+  match(await quarantineOf(scene) ?? "none", /was given up as expired, and was mined/);
+  await dateQuarantines(realm, 1);
+  await expireTransactions(node);
+  await node.mine();
+  const [report] = await reconcile(realm, () => fail("nobody is asked"));
+  deepEqual([report.lifted, report.obstacles], [true, []]);
+  deepEqual(report.taken.map(({ unmatched }) => unmatched), [[]]);
+  scene.faulty.trick = () => undefined;
+  equal((await ramp.finish(id)).status, "DONE");
+  equal(await ramp.token.held(to), 5_000_000n);
+});

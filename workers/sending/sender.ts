@@ -13,6 +13,7 @@ import {
   markAttemptSent,
   selectAttempts,
 } from "../../db/sending/order_attempts.ts";
+import { lockQuarantine } from "../../db/sending/quarantine.ts";
 import { reading } from "../../db/transaction.ts";
 import type { ChainId } from "../../domain/assets.ts";
 import {
@@ -305,7 +306,9 @@ async function dropOrRestart(
     const { endsDropped, giveUp } = ORDER_HANDLERS[current.purpose];
     if (endsDropped) return false; // no parent is left to pay for
     const detail = await (giveUp ?? doubtRestart)(tx, actor, current, proof);
-    if (!again && detail === null && giveUp === undefined) return false;
+    // In quarantine nothing ends unpaid, and a reconciliation waits for what may still be mined.
+    const isHeld = proof.proof === "expired" && await lockQuarantine(tx, current.ramp) !== null;
+    if (!again && !isHeld && detail === null && giveUp === undefined) return false;
     if (detail !== null) log("error", "a ramp is in quarantine", { detail });
     if (giveUp === undefined) await renewOrder(tx, actor, current, proof);
     return true;
