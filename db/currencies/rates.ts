@@ -83,8 +83,8 @@ export interface Comparison {
   asset: string;
   with: string;
   currencies: readonly string[];
-  /** Rates from before (milliseconds since the epoch) do not count. */
-  since: number;
+  /** Older rates do not count: milliseconds, by the database's clock, which dates them. */
+  withinMs: number;
 }
 
 /**
@@ -93,11 +93,11 @@ export interface Comparison {
  */
 export async function selectWorthsSince(
   db: Db,
-  { asset, with: other, currencies, since }: Comparison,
+  { asset, with: other, currencies, withinMs }: Comparison,
 ): Promise<{ asset: string; other: string } | null> {
   const priced = (base: string) =>
     db`(select currency, rate, updated_at from rates
-        where base = ${base} and updated_at >= ${since}
+        where base = ${base} and updated_at >= clock_timestamp() - make_interval(secs => ${withinMs / 1000})
       union all select ${base}::text, 1, null)`;
   const [row] = await db<{ asset: string; other: string }[]>`
     select a.rate::text as asset, o.rate::text as other

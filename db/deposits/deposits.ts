@@ -248,7 +248,8 @@ export async function upsertDeposits(
       insert into deposits (id, chain, network, hash, index, account, address, asset, contract,
         amount, sender, block, block_hash, matures_at, address_data, owner, created_at)
       select id, ${place.chain}, ${place.network}, hash, index, account, address, asset, contract,
-        amount, sender, block, block_hash, matures_at, address_data, owner, ${at}
+        amount, sender, block, block_hash, matures_at, address_data, owner,
+        date_trunc('milliseconds', clock_timestamp())
       from given
       on conflict (chain, network, hash, index, (case when index = -2 then address else '' end))
         do update

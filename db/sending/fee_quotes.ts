@@ -16,17 +16,15 @@ export interface QuoteRow {
   per_payment: string;
   /** The smallest payment that nodes relay. */
   least: string;
-  quoted_at: number;
+  /** How long ago nodes gave it, in milliseconds by the database's clock. */
+  age: number;
 }
-
-/** A quote, and how long ago nodes gave it, in milliseconds. */
-export type NewQuoteRow = Omit<QuoteRow, "quoted_at"> & { age: number };
 
 /**
  * Stores the newest quotes of an asset, dated by the database's clock: one of a process whose clock is far ahead would
  * stand before all later ones until then.
  */
-export async function upsertQuotes(tx: Tx, quotes: readonly NewQuoteRow[]): Promise<void> {
+export async function upsertQuotes(tx: Tx, quotes: readonly QuoteRow[]): Promise<void> {
   const now = await selectDatabaseTime(tx);
   for (const { age, ...quote } of quotes) {
     await tx`
@@ -47,7 +45,7 @@ export async function selectQuote(
   const [row] = await db<QuoteRow[]>`
     select chain, network, contract, speed, fee_contract, base::text as base,
       per_input::text as per_input, per_payment::text as per_payment, least::text as least,
-      quoted_at
+      (extract(epoch from clock_timestamp() - quoted_at) * 1000)::float8 as age
     from fee_quotes
     where chain = ${of.chain} and network = ${of.network} and contract = ${of.contract}
       and speed = ${of.speed}`;

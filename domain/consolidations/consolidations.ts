@@ -76,7 +76,7 @@ export async function createConsolidation(
   const ceilings = feeCeilings(input, limits, asset.decimals);
   const { total } = await selectConsolidations(tx, account.id, OPEN);
   if (total > 0) throw stillOpen();
-  const quote = await recentQuote(tx, actor, { ...place, contract: "", speed: input.speed });
+  const quote = await recentQuote(tx, { ...place, contract: "", speed: input.speed });
   assertRate(ceilings, quote, { limits, asset });
   const { coins, units, estimate } = await estimateInputs(tx, target, quote, actor.settings.chains);
   if (ceilings.maxFee !== null && compare(estimate, ceilings.maxFee) > 0) {
@@ -260,7 +260,7 @@ export async function speedUpConsolidation(
     limits,
     asset.decimals,
   );
-  const quote = await recentQuote(tx, actor, { ...place, contract: "", speed });
+  const quote = await recentQuote(tx, { ...place, contract: "", speed });
   assertRate(ceilings, quote, { limits, asset });
   assertAbove(row, ceilings, asset.decimals);
   const open = row.status === "PROCESSING";

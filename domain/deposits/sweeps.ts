@@ -48,7 +48,6 @@ import { bookAhead, bookCarried, bookFee, contractOf } from "./sweep_bookings.ts
 import { releaseGas } from "../sending/token_gas.ts";
 import { bookGas } from "../sending/network_fees.ts";
 
-
 /** The next step of a sweep, decided by balances and prices; amounts in base units. */
 export type SweepStep =
   | { do: "wait" }
@@ -171,7 +170,7 @@ async function takeStep(
   const place = { chain: chain as ChainId, network: network as Network };
   const common = { place, ramp, reference_id: sweep.id, speed: "medium" as const };
   try {
-    const cost = await costOf(tx, actor, sweepable, step);
+    const cost = await costOf(tx, sweepable, step);
     const made = await create(orderOf(sweepable, { step, order: { ...common, ...cost } }));
     const next = step.do === "top up"
       ? { state: "topping" as const, gas_order: made }
@@ -212,25 +211,20 @@ function orderOf(
  */
 async function costOf(
   tx: Tx,
-  actor: Actor,
   sweepable: SweepableRow,
   step: SweepStep & { do: "top up" | "sweep" },
 ): Promise<Pick<Ordered, "cost" | "gas">> {
   const own = sweepable.token !== null;
-  const budget = step.do === "sweep"
-    ? step.gas
-    : own
-    ? await topUpCost(tx, actor, sweepable)
-    : null;
+  const budget = step.do === "sweep" ? step.gas : own ? await topUpCost(tx, sweepable) : null;
   if (budget === undefined || budget === null) return {};
   const cost = { charged: 0n, budget, contract: null };
   return { cost, ...(own ? { gas: budget + (step.do === "top up" ? step.amount : 0n) } : {}) };
 }
 
 /** The highest cost of sending gas ahead. */
-async function topUpCost(tx: Tx, actor: Actor, sweepable: SweepableRow): Promise<bigint> {
+async function topUpCost(tx: Tx, sweepable: SweepableRow): Promise<bigint> {
   const place = { chain: sweepable.chain as ChainId, network: sweepable.network as Network };
-  const quote = await recentQuote(tx, actor, { ...place, contract: "", speed: "medium" });
+  const quote = await recentQuote(tx, { ...place, contract: "", speed: "medium" });
   return feeUnits(quote, { payments: 1, inputs: 0n }) * TOP_UP_FACTOR;
 }
 

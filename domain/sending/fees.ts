@@ -82,7 +82,7 @@ const RATE_AGE_MAX_MS = 3_600_000;
 export async function priceOf(db: Db, actor: Actor, wanted: Priced): Promise<Price> {
   const { asset, place, speed } = wanted;
   const contract = asset.contract ?? "";
-  const quote = await recentQuote(db, actor, { ...place, contract, speed });
+  const quote = await recentQuote(db, { ...place, contract, speed });
   const units = feeUnits(quote, { payments: 1, inputs: await coinsFor(db, wanted, quote) });
   return await priced(db, actor, wanted, { quote, units });
 }
@@ -126,18 +126,17 @@ function roundUp(amount: string, decimals: number): string {
 }
 
 /**
- * Reads the price of sending that workers last read.
+ * Reads the price of sending that workers last read. It is as old as the database's clock says, which dated it.
  *
  * @param of.contract '' is the chain's own coin
  * @throws {DomainError} chain.stale if no worker has read prices recently
  */
 export async function recentQuote(
   db: Db,
-  actor: Actor,
   of: ChainNetwork & { contract: string; speed: Speed },
 ): Promise<QuoteRow> {
   const quote = await selectQuote(db, of);
-  if (quote !== null && actor.at - quote.quoted_at <= QUOTE_AGE_MAX_MS) return quote;
+  if (quote !== null && quote.age <= QUOTE_AGE_MAX_MS) return quote;
   throw new DomainError("chain.stale", `no recent prices of ${chainInfo(of.chain).name}`, {
     retryAfterS: 10,
   });
@@ -166,7 +165,7 @@ async function converted(
     asset: asset.code,
     with: asset.gas.code,
     currencies: [actor.realm.accountingCurrency, currency],
-    since: actor.at - RATE_AGE_MAX_MS,
+    withinMs: RATE_AGE_MAX_MS,
   });
   if (worths === null) return null;
   const [ours, theirs] = [worths.asset, worths.other];

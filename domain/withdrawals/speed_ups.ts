@@ -164,13 +164,13 @@ export async function assertSpeedable(
   order: OrderRow | null,
 ): Promise<void> {
   await assertMaySpeedUp(db, actor, row, row.status === "PROCESSING" ? order : null);
-  await quoteOf(db, actor, row, row.speed);
+  await quoteOf(db, row, row.speed);
 }
 
 /** Reads the recent price of a withdrawal's transaction. */
-async function quoteOf(db: Db, actor: Actor, row: WithdrawalRow, speed: Speed): Promise<QuoteRow> {
+async function quoteOf(db: Db, row: WithdrawalRow, speed: Speed): Promise<QuoteRow> {
   const place = { chain: row.chain, network: row.network } as ChainNetwork;
-  return await recentQuote(db, actor, { ...place, contract: row.contract ?? "", speed });
+  return await recentQuote(db, { ...place, contract: row.contract ?? "", speed });
 }
 
 /** Refuses where the transaction was found on the chain and its bytes tell no plan: nothing can replace it. */
@@ -211,7 +211,7 @@ async function priceSpeedUp(
 ): Promise<SpeedUpPrice> {
   const { row, order, account, speed } = of;
   const asset = await resolveChainAsset(tx, row.asset);
-  const quote = await quoteOf(tx, actor, row, speed);
+  const quote = await quoteOf(tx, row, speed);
   const shared = order.purpose === "batch" || order.purpose === "recovered";
   const siblings = shared
     ? await selectWithdrawals(

@@ -19,6 +19,10 @@ Deno.test("a lying exchange", async (t) => {
     () => isNewer(fixture),
   );
   await t.step(
+    "a payment that a process whose clock is minutes behind has seen is the transfer's",
+    () => isSeenBehind(fixture),
+  );
+  await t.step(
     "an exchange that told no fee at the order, and keeps more than a tenth: UNCLEAR",
     () => overcharges(fixture),
   );
@@ -43,6 +47,19 @@ async function isNewer(fixture: ExchangeFixture): Promise<void> {
   Object.assign(paid, { txId: txId.slice(2).toUpperCase() });
   const done = await fixture.advance(id);
   deepEqual([done.status, done.hash?.toLowerCase()], ["DONE", txId]);
+}
+
+async function isSeenBehind(fixture: ExchangeFixture): Promise<void> {
+  const { realm, funded, exchange } = fixture;
+  using poller = openTestPoller(realm, () => Date.now() - 600_000);
+  const { id } = made(await fixture.deposit({ value: "3.25" }));
+  await fixture.advance(id);
+  const paid = exchange.withdrawals.at(-1)!;
+  const txId = await funded.anvil.send({ to: paid.address, value: 325n * ETHER / 100n });
+  await funded.anvil.mine(4);
+  await poller.follow();
+  Object.assign(paid, { status: 6, txId });
+  equal((await fixture.advance(id)).status, "DONE");
 }
 
 async function overcharges(fixture: ExchangeFixture): Promise<void> {

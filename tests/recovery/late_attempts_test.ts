@@ -200,6 +200,25 @@ Deno.test("a plan on Solana of a process whose clock is an hour behind is not ta
   equal((await ramp.finish(id)).status, "DONE");
 });
 
+Deno.test("a plan on Solana is as old as the question to the nodes that it comes from", async () => {
+  await using scene = await openScene();
+  const { ramp } = scene;
+  const { realm } = ramp;
+  const { body: { id } } = await ramp.withdraw("5");
+  await ramp.poller.advance();
+  await rowsOf(realm, "create table drafted as select clock_timestamp() as at where false");
+  await step(ramp, id, Date.now(), async (checkpoint) => {
+    if (checkpoint !== "drafted") return;
+    await rowsOf(realm, "insert into drafted values (clock_timestamp())");
+  });
+  const [{ older }] = await rowsOf<{ older: boolean }>(
+    realm,
+    "select k.created_at < d.at as older from order_attempts k, drafted d",
+  );
+  ok(older, "nodes may keep the answers after it back");
+  equal((await ramp.finish(id)).status, "DONE");
+});
+
 Deno.test("a block of the future is not the time of a quarantine on Solana, which would not end before it", async () => {
   await using scene = await openScene();
   const { ramp: { realm, node, poller }, faulty } = scene;

@@ -1,4 +1,6 @@
 import { deepEqual, equal, ok } from "node:assert/strict";
+import { reading } from "../../db/transaction.ts";
+import { estimateFee } from "../../domain/sending/fees.ts";
 import { openChains } from "../../workers/chains/registry.ts";
 import { openSharedAnswers, refreshFees } from "../../workers/sending/fee_quotes.ts";
 import { startTimetable } from "../../workers/schedule/timetable.ts";
@@ -6,6 +8,7 @@ import { startAnvil } from "../support/nodes/anvil.ts";
 import { OUTSIDE, workerContextOf } from "../support/evm_fixture.ts";
 import { rowsOf, type TestRealm, testRealm } from "../support/realm.ts";
 import { startFaultyNode } from "../support/nodes/faulty_node.ts";
+import { installToken } from "../support/token_contracts.ts";
 
 /** Opens a ramp of ETH; nothing but its own job runs. */
 async function openRamp(realm: TestRealm): Promise<string> {
@@ -123,4 +126,28 @@ Deno.test("prices that realms share are kept for ten seconds, however many token
   time += 10_000;
   equal(answers.ask("token 999", () => 1), 1);
   equal(answers.size, 1);
+});
+
+Deno.test("a process whose clock is hours ahead charges the same fee: prices and rates are as old as the database's clock says", async () => {
+  await using anvil = await startAnvil(1);
+  await anvil.mine();
+  await using realm = await testRealm({ env: { ETHEREUM_RPC_URL: anvil.url } });
+  await installToken(anvil, "USDC");
+  const made = await realm.admin.send("POST", "/v1/accounts", { type: "ramp", asset: "USDC" });
+  equal(made.status, 201, made.text);
+  await realm.drain();
+  for (const [base, rate] of [["ETH", "2500"], ["USDC", "1"]]) {
+    await realm.admin.send("PUT", "/v1/rates", { base, currency: "USD", rate });
+  }
+  const { chains, hotFeeMaxFactor, webhooks } = realm.services.config;
+  const feeAt = (at: number) =>
+    reading(realm.pool, (db) =>
+      estimateFee(db, {
+        ...realm.admin.actor,
+        at,
+        settings: { chains, hotFeeMaxFactor, webhooks },
+      }, { account: made.body.id, address: OUTSIDE, amount: "1", speed: "medium" }));
+  const fee = await feeAt(Date.now());
+  ok(Number(fee) > 0, fee);
+  equal(await feeAt(Date.now() + 7_200_000), fee);
 });

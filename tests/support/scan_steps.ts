@@ -15,12 +15,12 @@ export interface TestPoller extends Disposable {
   follow(rounds?: number): Promise<void>;
 }
 
-/** Makes a poller of a realm. */
-export function openTestPoller(realm: TestRealm): TestPoller {
+/** Makes a poller of a realm, whose process has a clock. */
+export function openTestPoller(realm: TestRealm, now: () => number = Date.now): TestPoller {
   const { config, log } = realm.services;
   const chains = openChains(config.chains);
   const signer = openSigner(config.masterKey!, Date.now);
-  const options = { database: realm.database, log, chains, signer, now: Date.now, wake: () => {} };
+  const options = { database: realm.database, log, chains, signer, now, wake: () => {} };
   async function advance(): Promise<void> {
     // Due again at once: the test decides when.
     await startChainPoller({ ...options, pollMs: 0 }, { loop: false, only: realm.id }).drain(

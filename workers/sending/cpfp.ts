@@ -77,7 +77,7 @@ async function planCpfp(work: OrderWork, parent: OrderRow): Promise<void> {
       request,
       speed: "fast",
     });
-    await keepPlan(work, tx, (await lockOrder(tx, id))!, plan, quote.head);
+    await keepPlan(work, tx, (await lockOrder(tx, id))!, plan, quote);
   });
   await work.onCheckpoint("planned");
 }

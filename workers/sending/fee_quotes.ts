@@ -1,7 +1,7 @@
 /** Refreshes the fee quotes of all assets that a realm's ramps send. @module */
 import {
-  type NewQuoteRow,
   type QuotedRow,
+  type QuoteRow,
   selectQuoted,
   upsertQuotes,
 } from "../../db/sending/fee_quotes.ts";
@@ -17,7 +17,7 @@ const SHARED_MS = 10_000;
 const shared = new WeakMap<Chains, SharedAnswers<Asked>>();
 
 type Fees = Awaited<ReturnType<Chain["quote"]>>;
-/** Prices that were asked for at a time, in milliseconds since the epoch. */
+/** Prices that were asked for at a time, in milliseconds of the process, which no clock that is set changes. */
 interface Asked {
   at: number;
   fees: Promise<Fees>;
@@ -85,13 +85,13 @@ export async function refreshFees(
   }
 }
 
-async function quotesOf(context: WorkerContext, wanted: QuotedRow): Promise<NewQuoteRow[]> {
+async function quotesOf(context: WorkerContext, wanted: QuotedRow): Promise<QuoteRow[]> {
   const { network, asset } = wanted;
   const id = wanted.chain as ChainId;
   const contract = wanted.contract ?? findAsset(asset)?.contract ?? null;
   const { at, fees } = askFor(context, { chain: id, testnet: network !== "main" }, contract);
   const found = await fees;
-  return SPEEDS.map((speed): NewQuoteRow => ({
+  return SPEEDS.map((speed): QuoteRow => ({
     chain: id,
     network,
     contract: contract ?? "",
@@ -101,7 +101,7 @@ async function quotesOf(context: WorkerContext, wanted: QuotedRow): Promise<NewQ
     per_input: `${found[speed].perInput}`,
     per_payment: `${found[speed].perPayment}`,
     least: `${found[speed].least}`,
-    age: Date.now() - at,
+    age: performance.now() - at,
   }));
 }
 
@@ -115,7 +115,7 @@ function askFor(
   shared.set(chains, answers);
   const key = `${place.chain} ${place.testnet} ${contract}`;
   const asked = answers.ask(key, () => ({
-    at: Date.now(),
+    at: performance.now(),
     fees: chains.open(place).then((chain) => chain.quote(contract)),
   }));
   asked.fees.catch(() => answers.forget(key, asked));

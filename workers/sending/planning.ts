@@ -46,6 +46,8 @@ export interface Quote {
   readonly mined: number | null;
   /** The sender's balances of the moved asset and of the chain's own coin; null on UTXO chains. */
   readonly held: Balances | null;
+  /** When it was asked for by the database's clock; null where nothing that is signed expires. */
+  readonly askedAt: number | null;
 }
 
 /** The reason why an order ends before anything is reserved. */
@@ -88,7 +90,7 @@ export async function planOrder(
       const rivals = await rivalsOf(work, tx, { orders: [current], head: quote.head });
       const plan = planBeside(rivals, inputs, (some) => makePlan(work, quote.draft, some));
       if (!PURPOSE_RULES[current.purpose].fillsNonce) await assertFunded(tx, current, quote, plan);
-      return await keepPlan(work, tx, current, plan, quote.head);
+      return await keepPlan(work, tx, current, plan, quote);
     });
     await work.onCheckpoint("planned");
     return { order: planned };
@@ -120,6 +122,9 @@ export async function quoteFor(
     "request" | "speed" | "sender" | "ramp" | "contract" | "budget" | "budget_contract"
   >,
 ): Promise<Quote> {
+  const askedAt = chain.traits.validity === null
+    ? null
+    : await reading(context.pool, selectDatabaseTime);
   await assertToken(context, chain, order.contract);
   const request = await orderOf(context, order);
   const draft = await chain.draft(request, order.speed, budgetOf(order));
@@ -130,7 +135,7 @@ export async function quoteFor(
   const held = chain.traits.coins ? null : await chain.funds(
     contracts.map((contract) => ({ address: order.sender, contract: contract || null })),
   );
-  return { draft, head: head.height, mined: nonces?.mined ?? null, held };
+  return { draft, head: head.height, mined: nonces?.mined ?? null, held, askedAt };
 }
 
 /**
@@ -244,7 +249,7 @@ export async function keepPlan(
   tx: Tx,
   order: OrderRow,
   plan: Plan,
-  head: number,
+  { head, askedAt }: Pick<Quote, "head" | "askedAt">,
 ): Promise<OrderRow> {
   const attempts = await selectAttempts(tx, order.id);
   await handlers[order.purpose].admitPlan?.(tx, context.actor, order, plan);
@@ -256,8 +261,8 @@ export async function keepPlan(
     attempt: attempts.length + 1,
     plan: writePlan(plan),
     inputs: [...plan.inputs],
-    // Whoever signs it asks whether it is too old: of all clocks the database's counts.
-    created_at: chain.traits.validity === null ? context.actor.at : await selectDatabaseTime(tx),
+    // Whoever signs it asks whether it is too old: by the database's clock, and nodes may keep answers back.
+    created_at: askedAt ?? context.actor.at,
   });
   const claimed = chain.nonces === null ? null : plan.inputs[0].split(":").at(-1)!;
   const columns = {

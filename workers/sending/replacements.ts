@@ -76,7 +76,7 @@ export async function replaceOrder(work: OrderWork, order: OrderRow): Promise<Or
       }
       const inputs = { coins: await coinsFor(work, tx, current, quote) };
       const plan = chain.plan(quote.draft, inputs, prior.plan);
-      return await keepPlan(work, tx, current, plan, quote.head);
+      return await keepPlan(work, tx, current, plan, quote);
     });
     await onCheckpoint("planned");
     return planned;
@@ -124,7 +124,7 @@ export async function quoteCancellation(work: OrderWork, { plan }: Prior): Promi
 async function repricedQuote({ chain }: OrderWork, draft: Draft): Promise<Quote> {
   assertPaid(draft);
   const head = chain.traits.coins ? (await chain.head()).height : 0;
-  return { draft, head, mined: null, held: null };
+  return { draft, head, mined: null, held: null, askedAt: null };
 }
 
 /**

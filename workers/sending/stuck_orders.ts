@@ -172,7 +172,7 @@ export async function bidAnew(work: OrderWork, order: OrderRow): Promise<void> {
     await stepInTurn(work, async (tx, current) => {
       const made = lastOf(await selectAttempts(tx, order.id));
       if (current.state !== "sent" || made?.attempt !== prior.attempt.attempt) return;
-      await keepPlan(work, tx, current, plan, quote.head);
+      await keepPlan(work, tx, current, plan, quote);
     });
   } catch (error) {
     // A higher price is the sender's decision, by a speed-up.

@@ -141,7 +141,7 @@ async function createBatch(
       contract: first.budget_contract,
     },
   });
-  await keepPlan(work, tx, (await lockOrder(tx, id))!, plan, quote.head);
+  await keepPlan(work, tx, (await lockOrder(tx, id))!, plan, quote);
   await joinBatch(tx, batched.map((member) => member.id), id);
   return true;
 }
