@@ -1,6 +1,7 @@
 /** Withdrawals on a real Solana node: paid once, however their transactions expire and workers end. */
 import { deepEqual, equal, match, ok } from "node:assert/strict";
 import { Keypair } from "@solana/web3.js";
+import { keepBack, openScene } from "../support/kept_payments.ts";
 import { openSolanaRamp, outsider } from "../support/solana_fixture.ts";
 import { makeOther, mints } from "../support/nodes/solana_tokens.ts";
 import { rowsOf } from "../support/realm.ts";
@@ -48,6 +49,35 @@ Deno.test("a withdrawal on Solana takes tokens from every account of its ramp, w
   await poller.follow();
   const after = await balance();
   deepEqual([after.total, after.assets], ["300", "300"]);
+});
+
+Deno.test("of two withdrawals on Solana at once the second waits where the account that the first takes from holds too little for both", async () => {
+  await using scene = await openScene();
+  const { ramp, faulty } = scene;
+  const { node, token, poller } = ramp;
+  const mint = { ...token, address: token.mint };
+  const other = await makeOther(node, ramp.address, mint);
+  await node.send([mints(node, mint, other, 500_000_000n)]);
+  await node.mine();
+  await poller.follow();
+  const kept: string[] = [];
+  keepBack(node, faulty, kept, false);
+  const made: { id: string; to: string }[] = [];
+  for (const value of ["700", "800"]) {
+    const to = outsider();
+    const from = { source: { account: ramp.ramp }, destination: { address: to } };
+    const { status, body, text } = await ramp.withdraw(value, from);
+    equal(status, 201, text);
+    made.push({ id: body.id, to });
+  }
+  await ramp.advance();
+  equal(kept.length, 1, "the other waits");
+  faulty.trick = () => undefined;
+  for (const { id, to } of made) {
+    const done = await ramp.finish(id);
+    equal(done.status, "DONE", JSON.stringify(done));
+    ok(await token.held(to) >= 700_000_000n);
+  }
 });
 
 Deno.test("a withdrawal on Solana to a mint, or to a receiver that demands a memo, is FAILED with the reason and gives all back; a memo is refused", async () => {

@@ -92,6 +92,11 @@ export interface Draft {
   readonly feePayer: Address;
   /** Base units of the fee's asset that the payer lacks; 0n for none. */
   readonly lacking: bigint;
+  /**
+   * Base units of the moved asset in those accounts of the sender that it takes from, where it may have several: what
+   * else is under way takes from the same.
+   */
+  readonly held?: bigint;
   /** Data of the chain family; opaque to the code above. */
   readonly body: string;
 }

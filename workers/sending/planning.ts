@@ -232,7 +232,11 @@ async function assertFunded(
     const flying = BigInt(await sumInFlight(tx, { ...order, contract }, since));
     const needed = (contract === order.contract ? moved : 0n) +
       (contract === (plan.feeContract ?? "") ? plan.fee : 0n);
-    if (flying > 0n && flying + needed > held.amounts[at]) {
+    const there = contract === order.contract && draft.held !== undefined &&
+        draft.held < held.amounts[at]
+      ? draft.held
+      : held.amounts[at];
+    if (flying > 0n && flying + needed > there) {
       const what = contract || "coins";
       throw new ChainError("insufficient", `other orders of ${order.sender} come first: ${what}`);
     }

@@ -200,6 +200,7 @@ function draftOf({ order, budget }: Terms, standing: Standing, body: Body): Draf
     fee: feeFor(order.kind === "pay" ? order.contract : null, fee),
     feePayer,
     lacking,
+    ...(standing.mint === null ? {} : { held: standing.held }),
     body: JSON.stringify(body),
   };
 }
