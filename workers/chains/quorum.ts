@@ -197,6 +197,17 @@ export function isReachedBy(figures: readonly number[], quorum: number, apart: n
 }
 
 /**
+ * Whether more nodes than need not agree tell far more than the price that as many as the quorum have reached: of two
+ * nodes one that tells too little would else decide alone. Where fewer do, that price is one that others bear out.
+ *
+ * @param times how many times as much prices of nodes that follow the same chain are at most
+ */
+export function areApart(prices: readonly bigint[], quorum: number, times: bigint): boolean {
+  const reached = reachedBy(prices, quorum);
+  return prices.filter((one) => one > times * reached).length > prices.length - quorum;
+}
+
+/**
  * Gives the amounts that as many nodes as the quorum confirm at least, and the newest block that so
  * many of these nodes have reached: a node that is far behind does not hold back the others' answers.
  */

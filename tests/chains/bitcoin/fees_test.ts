@@ -163,4 +163,7 @@ Deno.test("of two nodes one that tells low rates holds up no payment, and one th
   );
   const { rate: bid, step } = JSON.parse(agreed.body);
   deepEqual([bid, step], ["1000", "1000"], "nor does a step that is too small count");
+  const three = await fixture.open(low.url, near.url, high.url);
+  const alone = await three.draft(pays(payer, payer.address, 10n ** 6n), "medium");
+  equal(JSON.parse(alone.body).rate, "1500", "of three nodes one that tells much raises nothing");
 });

@@ -8,7 +8,7 @@ import { ChainError } from "../chain.ts";
 import type { Peer } from "../node_pool.ts";
 import { type Speed, SPEEDS } from "../../../domain/speeds.ts";
 import type { Fee } from "../outgoing.ts";
-import { reachedBy } from "../quorum.ts";
+import { areApart, reachedBy } from "../quorum.ts";
 import { RpcError } from "../rpc.ts";
 import type { Contract } from "../observations.ts";
 import { provenRate } from "./block_rates.ts";
@@ -74,18 +74,17 @@ const APART = 2n;
 
 /**
  * Asks for the rates that as many nodes as the quorum reach: a node that reports too much raises no
- * price. Where one tells far more than that, the newest blocks decide, as far as the highest goes: of two nodes one that
- * reports too little would else have payments wait for ever.
+ * price. Where more than need not agree tell far more than that, the newest blocks decide, as far as the highest goes: of
+ * two nodes one that reports too little would else have payments wait for ever.
  */
 export async function agreedRates(chain: CoinChain): Promise<Rates> {
   const { nodes, table } = chain;
   const { heard } = await nodes.hear((peer) => readRates(table, peer));
   const told = (figure: (rates: Rates) => bigint) => heard.map(({ answer }) => figure(answer));
   const reached = (figure: (rates: Rates) => bigint) => reachedBy(told(figure), nodes.quorum);
-  const isApart = SPEEDS.some((speed) => {
-    const rate = (rates: Rates) => rates.bySpeed[speed];
-    return largest(told(rate)) > APART * reached(rate);
-  });
+  const isApart = SPEEDS.some((speed) =>
+    areApart(told(({ bySpeed }) => bySpeed[speed]), nodes.quorum, APART)
+  );
   const proven = isApart ? await provenRate(chain) : null;
   if (isApart) {
     const names = heard.map(({ peer }) => peer.name).join(", ");

@@ -8,7 +8,7 @@ import { ChainError } from "../chain.ts";
 import { allOf, type Peer } from "../node_pool.ts";
 import { type Speed, SPEEDS } from "../../../domain/speeds.ts";
 import type { Fee } from "../outgoing.ts";
-import { reachedBy, type Witness } from "../quorum.ts";
+import { areApart, reachedBy, type Witness } from "../quorum.ts";
 import { RpcError } from "../rpc.ts";
 import type { Contract } from "../observations.ts";
 import { provenBaseFee } from "./base_fee.ts";
@@ -63,8 +63,8 @@ const APART = 2n;
 
 /**
  * Asks for the prices that as many nodes as the quorum reach: a node that reports too much raises no
- * price. Where one tells far more than that, the newest block decides, as far as the highest goes: of two nodes one that
- * reports too little would else have payments wait for ever.
+ * price. Where more than need not agree tell far more than that, the newest block decides, as far as the highest goes: of
+ * two nodes one that reports too little would else have payments wait for ever.
  */
 export async function agreedPrices(
   evm: Evm,
@@ -74,9 +74,7 @@ export async function agreedPrices(
   const { heard } = await evm.nodes.hear((peer) => gasPrices(evm, peer, feeToken));
   const told = (speed: Speed, figure: "likely" | "max" | "tip") =>
     heard.map(({ answer }) => answer[speed][figure]);
-  const isApart = SPEEDS.some((speed) =>
-    told(speed, "likely").reduce(largest) > APART * reachedBy(told(speed, "likely"), quorum)
-  );
+  const isApart = SPEEDS.some((speed) => areApart(told(speed, "likely"), quorum, APART));
   const base = isApart ? await arbitrate(evm, heard, feeToken) : null;
   return bySpeed((speed) => {
     const figure = (name: "likely" | "max", proven: bigint | null) => {
