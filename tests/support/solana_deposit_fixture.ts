@@ -4,13 +4,14 @@
  */
 import { startSurfpool, type Surfpool } from "./nodes/surfpool.ts";
 import { until } from "./eventually.ts";
-import { openTestPoller } from "./scan_steps.ts";
+import { openTestPoller, type TestPoller } from "./scan_steps.ts";
 import { rowsOf, type TestRealm, testRealm } from "./realm.ts";
 
 /** A realm, its node, and who follows it. */
 export interface SolanaFixture extends AsyncDisposable {
   readonly node: Surfpool;
   readonly realm: TestRealm;
+  readonly poller: TestPoller;
   /** Makes blocks final, and follows what came of it. */
   mine(blocks?: number): Promise<void>;
   /** Follows one block after another until something holds; jobs that wait are due at once. */
@@ -50,6 +51,7 @@ export async function openSolanaFixture(
   return {
     node,
     realm,
+    poller,
     mine,
     mineUntil: (holds) =>
       until(async () => {

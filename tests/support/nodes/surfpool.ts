@@ -1,8 +1,9 @@
 /**
  * A real Solana node for tests: surfpool, in process, behind a proxy on loopback. Surfpool executes each
  * transaction at once in a block of its own. The proxy decides which blocks are final, so a test does, and
- * mends what surfpool 1.5.0 tells wrong: hashes of blocks do not link, times are divided by 1000, and
- * most answers ignore the commitment, and a closed token account keeps its tokens. Slots may be left out, as if they were skipped.
+ * mends what surfpool 1.5.0 tells wrong: hashes of blocks do not link, times are divided by 1000,
+ * most answers ignore the commitment, a closed token account keeps its tokens, and the least slot that a node must have
+ * reached hides what is older. Slots may be left out, as if they were skipped.
  * @module
  */
 import { createRequire } from "node:module";
@@ -291,7 +292,11 @@ function answersOfTransactions(raw: Asker, slots: Slots): Answers {
     },
     async getSignaturesForAddress([address, config]) {
       const top = await slots.top(commitmentOf(config));
-      const asked = { ...config as object, commitment: "confirmed" };
+      const { minContextSlot = 0, ...rest } = config as { minContextSlot?: number };
+      if (minContextSlot > top) {
+        throw new Refusal(-32016, "Minimum context slot has not been reached");
+      }
+      const asked = { ...rest, commitment: "confirmed" };
       const found = await raw<{ slot: number }[]>("getSignaturesForAddress", address, asked);
       return found.filter(({ slot }) => slot <= top)
         .map((one) => ({ ...one, blockTime: timeOf(slots, one.slot) }));

@@ -86,17 +86,20 @@ function madeUp(slot: number): string {
 /** A transaction with its result, as far as it is mended. */
 export interface Executed {
   readonly meta: {
+    readonly preBalances: number[];
     readonly postBalances: number[];
+    readonly preTokenBalances?: { accountIndex: number }[];
     readonly postTokenBalances: { accountIndex: number }[];
   };
 }
 
-/** Leaves out the tokens of accounts that are not there any more. */
+/** Leaves out the tokens of accounts that are not there any more, or were not there yet. */
 export function withoutClosed<T extends Executed>(transaction: T): T {
   const { meta } = transaction;
   if (meta?.postTokenBalances === undefined) return transaction;
-  const isThere = ({ accountIndex }: { accountIndex: number }) =>
-    meta.postBalances[accountIndex] > 0;
-  const postTokenBalances = meta.postTokenBalances.filter(isThere);
-  return { ...transaction, meta: { ...meta, postTokenBalances } };
+  const heldBy = (lamports: readonly number[]) => (one: { accountIndex: number }) =>
+    lamports[one.accountIndex] > 0;
+  const postTokenBalances = meta.postTokenBalances.filter(heldBy(meta.postBalances));
+  const preTokenBalances = meta.preTokenBalances?.filter(heldBy(meta.preBalances));
+  return { ...transaction, meta: { ...meta, preTokenBalances, postTokenBalances } };
 }
