@@ -172,16 +172,23 @@ async function accountsOf(
   return [...new Set([...associated, ...accounts.map(({ address }) => address)])];
 }
 
-/** Lists the transactions that touched an account in a range of slots, newest first. */
+/**
+ * Lists the transactions that touched an account in a range of slots, newest first.
+ *
+ * @param reached the slot that the node must have reached: another server behind the same address may be behind
+ */
 export async function touchesOf(
   peer: Peer,
   account: Address,
-  { above, upTo }: { above: number; upTo: number },
+  { above, upTo, reached = upTo }: { above: number; upTo: number; reached?: number },
 ): Promise<Touch[]> {
   const found: Touch[] = [];
   let before: string | undefined;
   for (let page = 0; page < PAGES_MAX; page++) {
-    const config = { ...FINALIZED, limit: PAGE, ...before === undefined ? {} : { before } };
+    const config = {
+      ...{ ...FINALIZED, limit: PAGE, minContextSlot: reached },
+      ...before === undefined ? {} : { before },
+    };
     const touches = readTouches(await peer.call("getSignaturesForAddress", [account, config]));
     found.push(
       ...touches.filter(({ slot }) => slot > above && slot <= upTo),

@@ -101,19 +101,22 @@ async function foundIn(
   );
   for (const [at, answer] of listed.entries()) {
     const owner = owners[Math.floor(at / TOKEN_PROGRAMS.length)];
-    for (const one of readTokenAccounts(web3, answer, { owner }).accounts) {
-      accounts.add(one.address);
+    const told = readTokenAccounts(web3, answer, { owner });
+    // Another server behind the same address may lack an account that was made meanwhile.
+    if (told.slot < range.to) {
+      throw new ChainError("unavailable", `${peer.name} has token accounts of slot ${told.slot}`);
     }
+    for (const one of told.accounts) accounts.add(one.address);
   }
   // Later ones too: an account that was closed since then is listed no more, but its owner signed that.
-  const own = await touchesIn(peer, owners, { ...range, to: Infinity });
+  const own = await touchesIn(peer, owners, { ...range, to: Infinity }, range.to);
   if (own.length > most.touches) return null;
   const first = await readAll(peer, own);
   for (const { movement: { tokens, keys } } of first) {
     for (const { owner, place } of tokens) if (addresses.has(owner)) accounts.add(keys[place]);
   }
   if (accounts.size > most.accounts) return null;
-  const others = await touchesIn(peer, [...accounts], range);
+  const others = await touchesIn(peer, [...accounts], range, range.to);
   const known = new Set(own.map(({ hash }) => hash));
   const more = others.filter(({ hash }) => !known.has(hash));
   if (more.length > most.touches) return null;
@@ -121,15 +124,19 @@ async function foundIn(
   return all.filter(({ slot }) => slot >= range.from && slot <= range.to);
 }
 
-/** Lists the transactions that touched accounts, each once. */
+/**
+ * Lists the transactions that touched accounts, each once.
+ *
+ * @param reached the slot that the node must have reached: the last one of its list of blocks
+ */
 async function touchesIn(
   peer: Peer,
   accounts: readonly Address[],
   { from, to }: Range,
+  reached: number,
 ): Promise<Touch[]> {
-  const range = { above: from - 1, upTo: to };
-  // The node must have as much as its list of blocks.
-  const config = { ...FINALIZED, limit: PAGE, ...to === Infinity ? {} : { minContextSlot: to } };
+  const range = { above: from - 1, upTo: to, reached };
+  const config = { ...FINALIZED, limit: PAGE, minContextSlot: reached };
   const pages = allOf(
     await peer.batch(accounts.map((account) => ({
       method: "getSignaturesForAddress",
