@@ -68,14 +68,24 @@ export async function recordRange(
   if (!await moveCursor(tx, place, range.from, top)) return false;
   await insertChainBlocks(tx, place, range.blocks);
   await deleteChainBlocks(tx, place, { from: top.height - WINDOW, to: top.height });
-  // A coin may be spent in the range that shows it first.
-  await recordTransfers(tx, actor, place, range);
-  if (range.consumed.length > 0) await markConsumed(tx, place, range.consumed);
-  await markSeen(tx, place, range.consumed);
-  if (await checkConsumed(tx, actor, place, range.consumed)) {
-    await checkSenders(tx, actor, place, range.transfers);
-  }
+  await recordFound(tx, actor, place, range);
   return true;
+}
+
+/** Records what blocks showed, also where they were scanned before. */
+export async function recordFound(
+  tx: Tx,
+  actor: Actor,
+  place: NetworkKey,
+  found: Pick<BlockRange, "transfers" | "consumed" | "coins">,
+): Promise<void> {
+  // A coin may be spent in the range that shows it first.
+  await recordTransfers(tx, actor, place, found);
+  if (found.consumed.length > 0) await markConsumed(tx, place, found.consumed);
+  await markSeen(tx, place, found.consumed);
+  if (await checkConsumed(tx, actor, place, found.consumed)) {
+    await checkSenders(tx, actor, place, found.transfers);
+  }
 }
 
 /**

@@ -122,6 +122,11 @@ export interface Chain {
    */
   scan(from: number, to: number, watch: WatchList): AsyncIterable<Scanned>;
   /**
+   * Tells whether `scan` finds the transactions of so many blocks by an index of the nodes. An index may lag behind the
+   * blocks of its node, and then hides what it lacks: a range that was read by one is read again later.
+   */
+  usesIndex(blocks: number, watch: WatchList): boolean;
+  /**
    * Reads one transaction or block as deep as the node permits, calls inside contracts included.
    * With `enough`, calls are left out where the rest explains so many base units of the coin.
    */

@@ -29,8 +29,8 @@ import { refreshOnchainBalances } from "./onchain_balances.ts";
 import { recoverPaid } from "./passed_addresses.ts";
 import { beginCursor } from "./ramp_opening.ts";
 import { logFailure, logRecovery } from "./scan_failures.ts";
+import { foundIn, scanAgain } from "./second_scan.ts";
 import { readTimedHead } from "./timed_quarantines.ts";
-import type { SeenTransfer } from "../../domain/chains/observed_transfers.ts";
 
 /** How a pass ended: at the newest block, with more blocks to scan, or without progress. */
 export type Pass = "caught up" | "more" | "stuck";
@@ -100,6 +100,7 @@ async function readNewBlocks(
   // The head was read first: an address handed out before its block was made is in the list.
   const watch = await loadWatch(context, place);
   const to = Math.min(head.height, start.height + PASS_BLOCKS);
+  await scanAgain(context, chain, { place, start: start.height, to, watch });
   const reached = await scanTo(context, chain, { place, start, to, top: head.height, watch });
   const { height: top, finalized } = head;
   const state = { head: top, finalized, error: null, at: context.actor.at };
@@ -241,10 +242,7 @@ function blockRange(
       hash: block.hash,
       parent_hash: block.parentHash,
     })),
-    transfers: scanned.flatMap((one): readonly SeenTransfer[] => one.transfers),
-    consumed: scanned.flatMap(({ block, consumed }) =>
-      consumed.map((one) => ({ ...one, height: block.height }))
-    ),
+    ...foundIn(scanned),
   };
 }
 

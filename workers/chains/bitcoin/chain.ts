@@ -79,6 +79,7 @@ export async function openCoins(
     head: () => headOf(chain),
     block: (height) => followedBlock(chain.nodes, height, readBlockAt),
     scan: (from, to, watch) => scanRange(chain, from, to, watch),
+    usesIndex: () => false,
     locate: (hash) => locateTransaction(chain, hash),
     mempool: (watch) => readPool(chain, watch),
     funds: (holdings) => fundsAt(chain, holdings),

@@ -63,6 +63,7 @@ export async function openEvm(
     head: () => headOf(evm),
     block: (height) => followedBlock(evm.nodes, height, readBlockAt),
     scan: (from, to, watch) => scanRange(evm, from, to, watch),
+    usesIndex: () => false,
     ...reader(evm),
     through: (turn) => reader({ ...evm, nodes: { ...evm.nodes, ...evm.nodes.from(turn) } }),
     apart: (turn) =>

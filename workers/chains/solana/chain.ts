@@ -32,7 +32,7 @@ import { inspectRaw, PAYMENTS_MAX, planDraft, signPlan } from "./payment.ts";
 import { rawOf } from "./raw_transaction.ts";
 import { statusOf } from "./status.ts";
 import { locateTransaction, recheck, searchTransaction } from "./recheck.ts";
-import { scanRange, searchBlock } from "./scan.ts";
+import { readsBySignatures, scanRange, searchBlock } from "./scan.ts";
 import { tokenDetails } from "./token_details.ts";
 
 const TRAITS: Traits = {
@@ -80,6 +80,7 @@ export async function openSolana(
     through: (turn) => reader(solana, nodes.from(turn)),
     apart: (turn) => nodes.apart(turn).map((one) => reader(solana, { ...nodes, ...one })),
     scan: (from, to, watch) => scanRange(solana, from, to, watch),
+    usesIndex: (blocks, watch) => readsBySignatures(watch, blocks),
     recheck: (transfer, evidence) => recheck(solana, transfer, evidence),
     funds: (holdings) => agreedFunds(nodes, holdings, read),
     balance: (holding, height) => agreedBalance(nodes, holding, height, read),

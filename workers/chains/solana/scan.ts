@@ -48,7 +48,7 @@ export async function* scanRange(
   watch: WatchList,
 ): AsyncGenerator<Scanned> {
   let last: Block | null = null;
-  const bySignatures = isCheaper(watch, to - from + 1);
+  const bySignatures = readsBySignatures(watch, to - from + 1);
   const many = bySignatures ? SLOTS_BY_SIGNATURES : SLOTS_AT_ONCE;
   for (let at = from; at <= to; at += many) {
     const part = { from: at, to: Math.min(to, at + many - 1), bySignatures };
@@ -66,7 +66,7 @@ export async function* scanRange(
  * Tells whether the transactions of each address are read for less than all blocks. One question costs
  * about a millisecond, and a whole block about a hundred, most of it the transfer of ten megabytes.
  */
-function isCheaper({ addresses }: WatchList, slots: number): boolean {
+export function readsBySignatures({ addresses }: WatchList, slots: number): boolean {
   const calls = addresses.size * CALLS_PER_ADDRESS;
   return calls <= CALLS_MAX && calls < slots * CALLS_PER_BLOCK;
 }

@@ -66,6 +66,7 @@ export async function openTron(
     locate: (hash) => locateTransaction(tron, hash),
     mempool: () => Promise.resolve([]),
     scan: (from, to, watch) => scanRange(tron, from, to, watch),
+    usesIndex: () => false,
     ...readerOf(tron),
     through: (turn) => readerOf({ ...tron, nodes: tron.nodes.from(turn) }),
     apart: (turn) =>
