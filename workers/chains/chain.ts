@@ -72,6 +72,11 @@ export interface Traits {
    */
   readonly finalOnly: boolean;
   /**
+   * Nodes tell the newest balances alone, and those of earlier blocks are worked out from the transactions since, as an
+   * index lists them: one that it lacks makes an earlier balance too high.
+   */
+  readonly derivedBalances: boolean;
+  /**
    * Time limits of a transaction, on chains where it expires: these have neither coins nor nonces, so
    * only the proven expiry of one transaction permits another. Null where none expires.
    */

@@ -24,6 +24,8 @@ export interface GainWork {
   context: WorkerContext;
   place: ChainNetwork;
   watch: WatchList;
+  /** See `Traits.derivedBalances`. */
+  derivedBalances: boolean;
   reader: ReturnType<Chain["through"]>;
   /** As many nodes as the quorum, the one that is asked first among them. */
   readers: readonly ReturnType<Chain["through"]>[];
@@ -61,6 +63,8 @@ interface Rest {
 const AGAIN_AT_ONCE = 4;
 /** Blocks below the last reading of the balance that are searched too. */
 const LOOKBACK = 100;
+/** Blocks, about an hour of Solana, for which a gain is looked for again that an index may lack. */
+const LACKED_BLOCKS_MAX = 9_000;
 /** Most blocks that one pass searches one by one where nodes no longer have old balances. */
 const BLOCKS_AT_ONCE = 64;
 
@@ -71,16 +75,19 @@ export function gainBudget(): GainWork["budget"] {
 
 /**
  * Explains a gain, or records the unexplained part. A gain on which nodes contradict each other is
- * searched and not recorded.
+ * searched and not recorded; so is one that an earlier balance contradicts which was worked out.
+ *
+ * @returns false if the gain must be looked for again from the same stored balance
  */
 export async function explainGain(
   work: GainWork,
   given: Gain,
   disputed: boolean,
-): Promise<void> {
+): Promise<boolean> {
   const { gain, reader } = await asNodesTell(work, given);
   const rests = await restsOf(work, gain, reader);
-  if (rests.length === 0 || disputed) return;
+  if (disputed || isLackedByIndex(work, given, gain)) return false;
+  if (rests.length === 0) return true;
   const { context, place } = work;
   context.log("warn", "unexplained gain of a balance", {
     ...place,
@@ -92,6 +99,17 @@ export async function explainGain(
   await context.step(async (tx) => {
     for (const rest of rests) await upsertGain(tx, place, rowOf(context, gain, rest));
   });
+  return true;
+}
+
+/**
+ * Tells whether an index may lack the transaction that a gain is of. Nodes then tell that the earlier balance was as high
+ * as the newest one, while the stored one was read when it was the newest. Such a balance stays as it is stored until the
+ * index has the transaction, for a limited time: a node may have told the stored one too low.
+ */
+function isLackedByIndex({ derivedBalances }: GainWork, stored: Gain, told: Gain): boolean {
+  return derivedBalances && told.gained < stored.gained &&
+    stored.height - stored.above <= LACKED_BLOCKS_MAX;
 }
 
 /**

@@ -74,6 +74,7 @@ export async function refreshOnchainBalances(
     ...{ context, place, watch, chain, height, reached, kept, readers },
     reader: chain.through(height),
     budget: gainBudget(),
+    derivedBalances: chain.traits.derivedBalances,
     decimals(contract) {
       if (contract === null) return native.decimals;
       return tokenByContract(place.chain, contract)?.decimals ??
@@ -174,7 +175,7 @@ async function gainsOf(
 
 /**
  * Explains the gain of a balance since the last reading. False if the nodes contradict each other
- * on it; the stored balance then stays as it is. So it does on chains without nonces where a node tells less than there
+ * on it, or the stored balance; that then stays as it is. So it does on chains without nonces where a node tells less than there
  * must be: what it left out would be a gain of later blocks, and nodes of Tron tell no earlier balance again.
  */
 async function isExplained(
@@ -188,8 +189,7 @@ async function isExplained(
     // What an address held before it was watched is no gain.
     if (gained <= arrived || last === null) return true;
     const disputed = await isDisputed(pass, now);
-    await explainGain(pass, { ...gain, gained }, disputed);
-    return !disputed;
+    return await explainGain(pass, { ...gain, gained }, disputed);
   } catch (error) {
     if (!(error instanceof ChainError)) throw error;
     // No node can tell the gain now: its blocks are searched one by one.

@@ -124,6 +124,7 @@ function traitsOf(replaceable: boolean): Traits {
     leastKept: 0n,
     tokens: false,
     finalOnly: false,
+    derivedBalances: false,
     validity: null,
   };
 }

@@ -37,6 +37,7 @@ const TRAITS: Traits = {
   leastKept: 0n,
   tokens: true,
   finalOnly: false,
+  derivedBalances: false,
   validity: null,
 };
 

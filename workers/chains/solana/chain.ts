@@ -43,6 +43,7 @@ const TRAITS: Traits = {
   leastKept: WALLET_RENT,
   tokens: true,
   finalOnly: false,
+  derivedBalances: true,
   // 150 blocks are about a minute.
   validity: {
     signWithinMs: 20_000,

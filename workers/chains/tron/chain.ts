@@ -32,6 +32,7 @@ const TRAITS: Traits = {
   leastKept: 0n,
   tokens: true,
   finalOnly: true,
+  derivedBalances: false,
   validity: {
     signWithinMs: SIGN_WITHIN_MS,
     minedWithinMs: MINED_WITHIN_MS,
