@@ -124,8 +124,10 @@ export interface Chain {
    * Reads every block of `from..to` (both included), oldest first, each with the transfers to us and
    * the inputs of ours. A block that the node should have and has not is `unavailable`: a lagging
    * node, no fork.
+   *
+   * @param by reads by an index of the nodes alone: a node whose index lists too much, or nothing, tells no transfers
    */
-  scan(from: number, to: number, watch: WatchList): AsyncIterable<Scanned>;
+  scan(from: number, to: number, watch: WatchList, by?: "index"): AsyncIterable<Scanned>;
   /**
    * Tells whether `scan` finds the transactions of so many blocks by an index of the nodes. An index may lag behind the
    * blocks of its node, and then hides what it lacks: a range that was read by one is read again later.

@@ -32,7 +32,8 @@ interface Ahead {
 
 /**
  * Scans blocks a second time that are due before a pass. Where they cannot be read, the pass fails and tries again, but
- * for one period only: a node that was set up anew has no older blocks.
+ * for one period only: a node that was set up anew has no older blocks. Where the index lists too much, because strangers
+ * paid to an address again and again, nothing is found: to read whole blocks would take as long as they took to be made.
  *
  * @throws {ChainError} as the scan itself
  */
@@ -48,7 +49,8 @@ export async function scanAgain(
   const heights = known.map(({ height }) => height).filter((one) => one >= (last - 1) * PERIOD);
   if (heights.length === 0) return;
   try {
-    await record(context, chain, place, chain.scan(heights[heights.length - 1], heights[0], watch));
+    const [from, upTo] = [heights[heights.length - 1], heights[0]];
+    await record(context, chain, place, chain.scan(from, upTo, watch, "index"));
   } catch (error) {
     if (!(error instanceof ChainError) || next === last + 1) throw error;
     context.log("warn", "blocks were not scanned a second time", { ...place, error });

@@ -149,6 +149,38 @@ Deno.test("blocks that no node has any more are scanned a second time for one pe
   }
 });
 
+Deno.test("no whole block is read for a second scan", async () => {
+  const whole: number[] = [];
+  const nodes: FaultyNode[] = [];
+  await using fixture = await openSolanaFixture({
+    through: (url) => {
+      nodes.push(startFaultyNode(url, ({ method, params }) => {
+        if (method === "getSignaturesForAddress") throw new NodeError(-32601, "Method not found");
+        const { transactionDetails } = (params[1] ?? {}) as { transactionDetails?: string };
+        if (method === "getBlock" && transactionDetails === "accounts") {
+          whole.push(Number(params[0]));
+        }
+        return undefined;
+      }));
+      return nodes.map((one) => one.url);
+    },
+  });
+  const { node, mine } = fixture;
+  try {
+    const deposit = await fixture.address((await fixture.ramp()).id);
+    await mine();
+    for (let periods = 0; periods < 4; periods++) {
+      await node.pay(deposit.address, 2n * SOL);
+      await mine();
+      await node.skip(PERIOD);
+    }
+    equal((await fixture.deposits()).length, 4);
+    deepEqual(whole, [...new Set(whole)]);
+  } finally {
+    for (const one of nodes) await one.abort();
+  }
+});
+
 Deno.test("what a server tells that is behind the others of its address does not count", async (t) => {
   await using node = await startSurfpool();
   const mint = await makeMint(node);

@@ -80,7 +80,7 @@ export async function openSolana(
     ...reader(solana, nodes),
     through: (turn) => reader(solana, nodes.from(turn)),
     apart: (turn) => nodes.apart(turn).map((one) => reader(solana, { ...nodes, ...one })),
-    scan: (from, to, watch) => scanRange(solana, from, to, watch),
+    scan: (from, to, watch, by) => scanRange(solana, { from, to, by }, watch),
     usesIndex: (blocks, watch) => readsBySignatures(watch, blocks),
     recheck: (transfer, evidence) => recheck(solana, transfer, evidence),
     funds: (holdings) => agreedFunds(nodes, holdings, read),

@@ -10,7 +10,7 @@ import type { Peer } from "../node_pool.ts";
 import type { Block, Consumed, Scanned, Transfer, WatchList } from "../observations.ts";
 import { TooLarge } from "../rpc.ts";
 import { mergedPart, type Told } from "../scan_quorum.ts";
-import { bare, finalSlot, slotsWithBlocks, VERSIONS } from "./block.ts";
+import { bare, blocksAt, finalSlot, slotsWithBlocks, VERSIONS } from "./block.ts";
 import type { Solana } from "./context.ts";
 import { mayConcern, readMovement } from "./movements.ts";
 import { FINALIZED, readBlock } from "./node_answers.ts";
@@ -43,15 +43,14 @@ const WHOLE = {
 /** Reads the blocks of a range, each with the transfers to the watch list. */
 export async function* scanRange(
   solana: Solana,
-  from: number,
-  to: number,
+  { from, to, by }: { readonly from: number; readonly to: number; readonly by?: "index" },
   watch: WatchList,
 ): AsyncGenerator<Scanned> {
   let last: Block | null = null;
-  const bySignatures = readsBySignatures(watch, to - from + 1);
+  const bySignatures = by === "index" || readsBySignatures(watch, to - from + 1);
   const many = bySignatures ? SLOTS_BY_SIGNATURES : SLOTS_AT_ONCE;
   for (let at = from; at <= to; at += many) {
-    const part = { from: at, to: Math.min(to, at + many - 1), bySignatures };
+    const part = { from: at, to: Math.min(to, at + many - 1), bySignatures, by };
     for (const scanned of await readPart(solana, part, watch)) {
       if (last !== null && scanned.block.parentHash !== last.hash) {
         throw new ChainError("unavailable", `a block is missing below ${scanned.block.height}`);
@@ -76,6 +75,8 @@ interface Part {
   readonly from: number;
   readonly to: number;
   readonly bySignatures: boolean;
+  /** Set if whole blocks may not be read instead. */
+  readonly by?: "index";
 }
 
 async function readPart(solana: Solana, part: Part, watch: WatchList): Promise<Scanned[]> {
@@ -92,7 +93,7 @@ async function readPart(solana: Solana, part: Part, watch: WatchList): Promise<S
 async function scanPart(
   solana: Solana,
   peer: Peer,
-  { from, to, bySignatures }: Part,
+  { from, to, bySignatures, by }: Part,
   watch: WatchList,
 ): Promise<Told[]> {
   if (await finalSlot(peer) < to) {
@@ -100,7 +101,9 @@ async function scanPart(
   }
   const slots = await slotsWithBlocks(peer, from, to);
   const told = (bySignatures ? await bySignaturesOf(solana, peer, slots, watch) : null) ??
-    await byBlocks(solana, peer, slots, watch);
+    (by === "index"
+      ? (await blocksAt(peer, slots)).map((block) => toldOf(block, [], watch))
+      : await byBlocks(solana, peer, slots, watch));
   for (const [at, { block }] of told.entries()) {
     if (at > 0 && block.parentHash !== told[at - 1].block.hash) {
       throw new ChainError("unavailable", `${peer.name} lacks a block below ${block.height}`);
@@ -162,7 +165,7 @@ export async function searchBlock(
   watch: WatchList,
 ): Promise<Transfer[]> {
   const found: Transfer[] = [];
-  for await (const { transfers } of scanRange(solana, height, height, watch)) {
+  for await (const { transfers } of scanRange(solana, { from: height, to: height }, watch)) {
     found.push(...transfers);
   }
   return found;
