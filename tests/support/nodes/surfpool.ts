@@ -293,9 +293,7 @@ function answersOfTransactions(raw: Asker, slots: Slots): Answers {
     async getSignaturesForAddress([address, config]) {
       const top = await slots.top(commitmentOf(config));
       const { minContextSlot = 0, ...rest } = config as { minContextSlot?: number };
-      if (minContextSlot > top) {
-        throw new Refusal(-32016, "Minimum context slot has not been reached");
-      }
+      if (minContextSlot > top) throw new Refusal(-32016, "the slot has not been reached");
       const asked = { ...rest, commitment: "confirmed" };
       const found = await raw<{ slot: number }[]>("getSignaturesForAddress", address, asked);
       return found.filter(({ slot }) => slot <= top)
@@ -392,13 +390,11 @@ export async function expireTransactions(node: Surfpool): Promise<void> {
       if (at < VALID_BLOCKS - 3) throw error;
     });
   }
-  for (let at = 1n; isValid(await node.raw("isBlockhashValid", blockhash, PROCESSED)); at++) {
+  const isValid = async () =>
+    (await node.raw<{ value: boolean }>("isBlockhashValid", blockhash, PROCESSED)).value;
+  for (let at = 1n; await isValid(); at++) {
     await node.pay(payer.publicKey.toBase58(), at);
   }
   // The final height is a few blocks below the newest.
   for (const more of ABOVE) await node.pay(payer.publicKey.toBase58(), more);
-}
-
-function isValid(answer: unknown): boolean {
-  return (answer as { value: boolean }).value;
 }

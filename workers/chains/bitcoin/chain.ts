@@ -71,8 +71,7 @@ export async function openCoins(
     spent: () => Promise.reject(new ChainError("unsupported", "a spent coin names its spender")),
   };
   return {
-    id,
-    network,
+    ...{ id, network },
     coins: openCoinWitness(chain, patient),
     traits: traitsOf(table.replaceable),
     quorum: chain.nodes.quorum,
