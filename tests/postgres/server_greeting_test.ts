@@ -63,6 +63,7 @@ for (const [what, answers] of Object.entries(HOSTILE)) {
     const failed = await Promise.resolve(database.platform.sql`select 1`).catch(String);
     match(String(failed), /database's server is none|closed before it had begun/);
     await database.platform.sql.end({ timeout: 0 });
+    await new Promise((turn) => setTimeout(turn)); // the driver's starts are counted until the turn ends
     listener.close();
     await serving;
     await new Promise((resolve) => setTimeout(resolve)); // behind the timers of the connection's starts

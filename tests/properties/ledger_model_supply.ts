@@ -83,9 +83,7 @@ export function revertSupply(
   if (original.reverted || original.type === "revert") reasons.push("transaction.reverted");
   if (!by.writes) {
     const sees = by.reads || account.owner === by.id || original.owner === by.id;
-    reasons.push(
-      !sees ? "transaction.not_found" : by.reads ? "permission.owner" : "currency.not_found",
-    );
+    reasons.push(sees ? "permission.owner" : "transaction.not_found");
   }
   if (!account.active) reasons.push("account.inactive");
   if (source === WORLD) {
