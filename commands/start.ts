@@ -4,6 +4,7 @@ import { openRealmContexts } from "../domain/realms/context.ts";
 import { openSigningKeys } from "../domain/security/signing_keys.ts";
 import { createApp } from "../routes/http/app.ts";
 import { openPadding } from "../routes/http/answer_padding.ts";
+import { endingUnread } from "../routes/http/body_streams.ts";
 import { openLimits } from "../routes/http/rate_limits.ts";
 import { probeDelays, requestMetricsOf } from "../routes/http/request_metrics.ts";
 import type { Services } from "../routes/http/services.ts";
@@ -58,8 +59,9 @@ export async function start(
     else log("warn", "the primary answers lists: the replica does not", { fault });
   });
   const padding = openPadding();
-  const server = listen(config, (request, { remoteAddr: { hostname, port } }) => {
-    const answer = app(request, hostname);
+  const server = listen(config, (request, info) => {
+    const { hostname, port } = info.remoteAddr;
+    const answer = endingUnread(request, info, () => app(request, hostname));
     return padding.isDue(port) ? padding.add(answer) : answer;
   });
   const endProbe = probeDelays(requestMetricsOf(services));

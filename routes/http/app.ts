@@ -20,6 +20,7 @@ import { callerAddress, isTrusted, readNetworks } from "./caller_address.ts";
 import { claimOf } from "./idempotency_keys.ts";
 import { PROBLEMS } from "./problems.ts";
 import { assertSigned, isKnownProvider } from "./provider_authentication.ts";
+import { announcesBody } from "./body_streams.ts";
 import { uncoverBody } from "./get_request_body.ts";
 import { withReadNotes } from "./read_notes.ts";
 import { withWriteNotes } from "./replica_reads.ts";
@@ -125,6 +126,10 @@ export function createApp(services: Services, platformKey: string): App {
     const host = headers.get("host") ?? authority;
     if (!isHost(host) || host !== authority && withoutPort(host) !== withoutPort(authority)) {
       const refused = new DomainError("request.malformed", "Host is not a host, or another one");
+      return unrouted(request, address, refused);
+    }
+    if (request.method === "HEAD" && announcesBody(request)) {
+      const refused = new DomainError("request.malformed", "a HEAD has no body");
       return unrouted(request, address, refused);
     }
     // The server sends the headers of the GET's answer, with its length and without its body.

@@ -12,9 +12,9 @@
 
 import { requestHeaders, underlyingRequest } from "./underlying_request.ts";
 
-/** Makes the body of a GET readable, where the client sent one; gives the same request. */
+/** Makes the body of a GET or HEAD readable, where the client sent one; gives the same request. */
 export function uncoverBody(request: Request): Request {
-  if (request.method !== "GET") return request;
+  if (request.method !== "GET" && request.method !== "HEAD") return request;
   const headers = requestHeaders(request);
   const announced = headers.get("content-length") ?? "0";
   if (announced === "0" && headers.get("transfer-encoding") === null) return request;

@@ -44,13 +44,23 @@ interface WholeBody {
 
 /** Returns the body of a request that came whole with its headers, which is then used; null otherwise. */
 export function arrivedBody(request: Request): Uint8Array<ArrayBuffer> | null {
+  const held = wholeBody(request);
+  if (held === null || held.consumed) return null;
+  held.consumed = true;
+  return held.body;
+}
+
+/** Whether the body of a request has come whole, read or not. */
+export function holdsWholeBody(request: Request): boolean {
+  return wholeBody(request) !== null;
+}
+
+function wholeBody(request: Request): WholeBody | null {
   const under = underlyingRequest(request);
   // Only the runtime's server keeps bodies so: others of its requests have another form.
   if (!hasHeaders(under) || !("body" in under)) return null;
   const held = (under.body as { streamOrStatic?: unknown } | null)?.streamOrStatic;
-  if (!isWhole(held) || held.consumed) return null;
-  held.consumed = true;
-  return held.body;
+  return isWhole(held) ? held : null;
 }
 
 function isWhole(held: unknown): held is WholeBody {

@@ -7,6 +7,7 @@ import { DomainError, type ErrorCode, type Fault } from "../../domain/errors.ts"
 import { MANY, parseJson } from "../../domain/json.ts";
 import { parseLongJson } from "../../domain/long_json.ts";
 import { decodeLong, inSlices, SLICE_SIZE } from "../../domain/slices.ts";
+import { openPieces, type Pieces } from "./body_streams.ts";
 import { explain, faultsIn, pointer } from "./fault_messages.ts";
 import type { Ending } from "./shutdown.ts";
 import { arrivedBody, type RequestHeaders, requestHeaders } from "./underlying_request.ts";
@@ -27,13 +28,13 @@ const FAULTS_MAX = 20;
 const WORDS = { error: explain };
 /** Time that a body is given to arrive. */
 const BODY_MS = 15_000;
-/** Bodies up to this are read in one go, which cannot be stopped: as much may be kept until their connection ends. */
+/** Bodies up to this may come whole with their headers. */
 const WHOLE_MAX = 256 * 1024;
 /** Chunks of a body that may be small; each costs some 50 µs, so later ones must have some size. */
 const CHUNKS_FREE = 256;
 const CHUNK_MIN = 512;
 /** Room for a body at first; it doubles as the body grows. */
-const BUFFER_SIZE = 64 * 1024;
+const BUFFER_SIZE = 4096;
 const UTF8 = new TextDecoder("utf-8", { fatal: true });
 
 /**
@@ -125,27 +126,22 @@ export async function readBody(
 ): Promise<string> {
   const declared = headers.get("content-length");
   if (declared !== null && Number(declared) > max) throw tooLarge(max);
-  // Inspecting the body's stream costs more than reading a body whose length is known.
   if (declared === "0" || (declared === null && request.body === null)) return "";
   const type = headers.get("content-type");
   // A request without body headers may have a body, or an empty stream in its place.
-  if (type === null && declared === null && await arrived(isEmpty(request.body!))) return "";
+  if (type === null && declared === null) {
+    if (await arrived(inTime(openPieces(request.body!), isEmpty, ending))) return "";
+  }
   if (type === null || !JSON_TYPE.test(type)) {
-    if (!request.bodyUsed) await request.body?.cancel();
     throw new DomainError("request.media_type", "send JSON with content-type: application/json");
   }
   if (!/^(identity)?$/i.test(headers.get("content-encoding") ?? "")) {
-    await request.body?.cancel();
     throw new DomainError("request.media_type", "send the body without content-encoding");
   }
   if (declared !== null) onSize(Number(declared));
-  const isShort = declared !== null && Number(declared) <= WHOLE_MAX;
-  const bytes = await arrived(inTime(
-    isShort
-      ? { bytes: request.bytes(), stop: () => {} }
-      : openStream(request.body!, max, declared === null ? onSize : null),
-    ending,
-  ));
+  if (request.body === null) return ""; // a length that nothing follows
+  const read = (pieces: Pieces) => readPieces(pieces, max, declared === null ? onSize : null);
+  const bytes = await arrived(inTime(openPieces(request.body), read, ending));
   return bytes.length <= SLICE_SIZE ? textOf(bytes) : await decodeLong(bytes).catch(notUtf8);
 }
 
@@ -161,35 +157,27 @@ function notUtf8(): never {
   throw new DomainError("request.malformed", "the body is not UTF-8");
 }
 
-/** A body that is being read. */
-interface Incoming {
-  bytes: Promise<Uint8Array<ArrayBuffer>>;
-  /** Stops reading it, and discards the rest. */
-  stop(): void;
-}
-
 /**
- * Limits the time of a slow body, which holds a connection and memory. The runtime goes on to
- * deliver bytes after the answer, as long as they are read.
+ * Limits the time of a slow body, which holds a connection and memory. What does not come in time is left unread, which
+ * ends its connection (body_streams.ts).
  */
-async function inTime(
-  { bytes, stop }: Incoming,
+async function inTime<T>(
+  pieces: Pieces,
+  read: (pieces: Pieces) => Promise<T>,
   ending?: Ending,
-): Promise<Uint8Array<ArrayBuffer>> {
+): Promise<T> {
   const { promise: late, reject } = Promise.withResolvers<never>();
-  const leave = (reason: DomainError) => {
-    reject(reason);
-    stop();
-  };
   const timer = setTimeout(
-    () => leave(new DomainError("request.malformed", "the body did not arrive in time")),
+    () => reject(new DomainError("request.malformed", "the body did not arrive in time")),
     BODY_MS,
   );
-  const forget = ending?.add(leave);
-  bytes.catch(() => {}); // a late body's end is not awaited
-  return await Promise.race([bytes, late]).finally(() => {
+  const forget = ending?.add(reject);
+  const reading = read(pieces);
+  reading.catch(() => {}); // a late body's end is not awaited
+  return await Promise.race([reading, late]).finally(() => {
     clearTimeout(timer);
     forget?.();
+    pieces.leave();
   });
 }
 
@@ -201,36 +189,25 @@ async function arrived<T>(reading: Promise<T>): Promise<T> {
   });
 }
 
-async function isEmpty(body: ReadableStream<Uint8Array>): Promise<boolean> {
-  for await (const chunk of body) { // leaving the loop cancels the rest
-    if (chunk.byteLength > 0) return false;
+async function isEmpty(pieces: Pieces): Promise<boolean> {
+  for (let piece = await pieces.next(); piece !== null; piece = await pieces.next()) {
+    if (piece.byteLength > 0) return false;
   }
   return true;
 }
 
-/** Reads a body whose length is not known, or so large that it must not be read on once its request has ended. */
-function openStream(
-  body: ReadableStream<Uint8Array>,
-  max: number,
-  onSize: Reading["onSize"] | null,
-): Incoming {
-  const reader = body.getReader();
-  const stop = () => void reader.cancel().catch(() => {});
-  return { bytes: readStream(reader, max, onSize).finally(stop), stop };
-}
-
 /** @param onSize null where the length is known, and has been asked about */
-async function readStream(
-  reader: ReadableStreamDefaultReader<Uint8Array>,
+async function readPieces(
+  pieces: Pieces,
   max: number,
   onSize: Reading["onSize"] | null,
 ): Promise<Uint8Array<ArrayBuffer>> {
-  // Each chunk is a view of a buffer of the runtime's, 64 KiB even for one byte: none of them is kept.
+  // Each chunk is a view of a larger buffer: none of them is kept.
   let bytes = new Uint8Array(BUFFER_SIZE);
   let size = 0;
   for (let chunks = 0;; chunks++) {
-    const { done, value: chunk } = await reader.read();
-    if (done) return bytes.subarray(0, size);
+    const chunk = await pieces.next();
+    if (chunk === null) return bytes.subarray(0, size);
     const before = size;
     size += chunk.byteLength;
     if (size > max) throw tooLarge(max);

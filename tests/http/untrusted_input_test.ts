@@ -77,6 +77,8 @@ Deno.test("a body that did not come in time is read no further, and takes no pla
     await asked.promise;
     ending.begin(); // as the time does that it is given
     await rejects(read, { code: "service.overloaded" });
+    equal(body.locked, false, "whoever ends its connection takes it over");
+    await body.cancel();
     await ended.promise;
     equal(held, length ?? 1);
   }
