@@ -103,8 +103,9 @@ export function endingUnread(
 }
 
 function endUnread(request: Request, sending: Sending): void {
-  if (holdsWholeBody(request)) return;
-  const { body } = uncoverBody(request);
+  // A GET's must be uncovered before anything looks for it: the runtime keeps what it found.
+  if (holdsWholeBody(uncoverBody(request))) return;
+  const { body } = request;
   if (body === null || whole.has(body)) return;
   const pieces = openPieces(body);
   sending.completed.then(() => discard(pieces), pieces.cancel);
