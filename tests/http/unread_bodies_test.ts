@@ -1,8 +1,9 @@
 /** Connections of requests whose bodies are not read to their end. */
-import { deepEqual, equal } from "node:assert/strict";
+import { deepEqual, equal, rejects } from "node:assert/strict";
 import { createApp } from "../../routes/http/app.ts";
 import { endingUnread } from "../../routes/http/body_streams.ts";
 import { openEnding } from "../../routes/http/shutdown.ts";
+import { readBody } from "../../routes/http/validation.ts";
 import { PLATFORM_KEY, testRealm } from "../support/realm.ts";
 
 const JSON_TYPE = "content-type: application/json";
@@ -108,4 +109,13 @@ Deno.test("a connection whose bodies are read to their ends stays, and takes the
   for await (const chunk of conn.readable) answer += new TextDecoder().decode(chunk);
   await sent;
   deepEqual(answer.match(/HTTP\/1.1 \d+/g), Array(3).fill("HTTP/1.1 201"), answer);
+});
+
+Deno.test("a body without a type that never begins is refused as the service ends, as when its time is over", async () => {
+  const ending = openEnding();
+  const body = new ReadableStream<Uint8Array>();
+  const read = readBody(new Request("http://a", { method: "POST", body }), 1000, { ending });
+  ending.begin();
+  await rejects(read, { code: "service.overloaded" });
+  equal(body.locked, false);
 });
