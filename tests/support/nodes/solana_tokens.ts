@@ -114,7 +114,7 @@ export async function makeOther(
 }
 
 /** Makes tokens in a token account. */
-function mints(
+export function mints(
   node: Surfpool,
   mint: TestMint,
   account: string,
