@@ -83,7 +83,7 @@ export function announcesBody(request: Request): boolean {
 }
 
 /** What the runtime tells of the answer to a request. */
-interface Sending {
+export interface Sending {
   /** Settles once the answer was sent, or could not be. */
   readonly completed: Promise<void>;
 }

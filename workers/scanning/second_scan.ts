@@ -8,7 +8,7 @@ import { selectChainBlocks } from "../../db/chains/cursors.ts";
 import { reading } from "../../db/transaction.ts";
 import type { ChainNetwork } from "../../domain/chains/networks.ts";
 import type { SeenTransfer } from "../../domain/chains/observed_transfers.ts";
-import { recordFound } from "../../domain/deposits/scan_results.ts";
+import { type BlockRange, recordFound } from "../../domain/deposits/scan_results.ts";
 import type { WorkerContext } from "../worker_context.ts";
 import { type Chain, ChainError } from "../chains/chain.ts";
 import type { Scanned, WatchList } from "../chains/observations.ts";
@@ -23,7 +23,7 @@ export const PERIOD = 150;
 const PASS_BLOCKS = 30;
 
 /** A pass that is about to scan above a height up to another. */
-interface Ahead {
+export interface Ahead {
   readonly place: ChainNetwork;
   readonly start: number;
   readonly to: number;
@@ -72,7 +72,7 @@ async function record(
 }
 
 /** What scanned blocks show, as it is recorded. */
-export function foundIn(scanned: readonly Scanned[]) {
+export function foundIn(scanned: readonly Scanned[]): Pick<BlockRange, "transfers" | "consumed"> {
   return {
     transfers: scanned.flatMap((one): readonly SeenTransfer[] => one.transfers),
     consumed: scanned.flatMap(({ block, consumed }) =>
