@@ -97,7 +97,9 @@ export async function selectWorthsSince(
 ): Promise<{ asset: string; other: string } | null> {
   const priced = (base: string) =>
     db`(select currency, rate, updated_at from rates
-        where base = ${base} and updated_at >= clock_timestamp() - make_interval(secs => ${withinMs / 1000})
+        where base = ${base} and updated_at >= clock_timestamp() - make_interval(secs => ${
+      withinMs / 1000
+    })
       union all select ${base}::text, 1, null)`;
   const [row] = await db<{ asset: string; other: string }[]>`
     select a.rate::text as asset, o.rate::text as other

@@ -88,8 +88,7 @@ export const TransactionView = z.object({
 }).meta({ id: "Transaction" });
 
 /** The reason why nothing of a deposit account is available. */
-const NOT_SPENDABLE =
-  "a deposit account has nothing available: the service alone moves its value";
+const NOT_SPENDABLE = "a deposit account has nothing available: the service alone moves its value";
 
 /** The fields that a transaction's view is made from. */
 export type TransactionFields = Omit<TransactionRow, "testnet">;

@@ -146,7 +146,10 @@ Deno.test("a refusal is kept, a failure is not", async () => {
   const post = () => realm.admin.send("POST", "/v1/users", user, withKey("taken"));
   const refused = await post();
   deepEqual([refused.status, refused.body.code], [409, "username.taken"]);
-  await rowsOf(realm, "update users set username = 'other', folded = 'other' where username = 'twice'");
+  await rowsOf(
+    realm,
+    "update users set username = 'other', folded = 'other' where username = 'twice'",
+  );
   const again = await post();
   deepEqual([again.text, replayed(again)], [refused.text, "true"]);
   const schema = realm.made.realm.schema_name;
