@@ -1,5 +1,6 @@
 import { deepEqual, equal, match, ok } from "node:assert/strict";
 import { createApp } from "../../routes/http/app.ts";
+import { endingUnread } from "../../routes/http/body_streams.ts";
 import { PASSWORD, PLATFORM_KEY, rowsOf, type TestRealm, testRealm } from "../support/realm.ts";
 
 type Bad = [
@@ -213,7 +214,7 @@ Deno.test("over a real socket bodies without a length, without a type, or none, 
   const app = createApp(realm.services, PLATFORM_KEY);
   const server = Deno.serve(
     { port: 0, hostname: "127.0.0.1", onListen: () => {} },
-    (request) => app(request, "127.0.0.1"),
+    (request, sending) => endingUnread(request, sending, () => app(request, "127.0.0.1")),
   );
   const { port } = server.addr;
   const ask = async (
