@@ -3565,6 +3565,14 @@ AS $function$
   select p_chain in ('BITCOIN', 'LITECOIN', 'BITCOIN_CASH', 'DOGECOIN')
 $function$;
 
+CREATE OR REPLACE FUNCTION id_at(p_id uuid, p_ms bigint)
+ RETURNS uuid
+ LANGUAGE sql
+ IMMUTABLE
+AS $function$
+  select (lpad(to_hex(p_ms), 12, '0') || substr(translate(p_id::text, '-', ''), 13))::uuid
+$function$;
+
 CREATE OR REPLACE FUNCTION id_before(p_at timestamp with time zone, p_id uuid)
  RETURNS uuid
  LANGUAGE sql
@@ -5560,6 +5568,7 @@ realm may execute on estimated_rows(regclass)
 realm may execute on facts_of(text,jsonb)
 realm may execute on hand_over_deposits(uuid,jsonb,timestamp with time zone)
 realm may execute on has_coins(text)
+realm may execute on id_at(uuid,bigint)
 realm may execute on id_before(timestamp with time zone,uuid)
 realm may execute on id_ms(uuid)
 realm may execute on in_quarantine(uuid)

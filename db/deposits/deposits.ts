@@ -223,8 +223,9 @@ export type SeenDeposit = Pick<
 >;
 
 /**
- * Adds deposits, and moves known ones to their new block; an orphaned one is pending again. Gives
- * those that are new to their owner.
+ * Adds deposits, and moves known ones to their new block; an orphaned one is pending again. New ones
+ * are of the database's time, and so are the beginnings of their ids, by which lists and figures
+ * find a time. Gives those that are new to their owner.
  */
 export async function upsertDeposits(
   tx: Tx,
@@ -234,9 +235,11 @@ export async function upsertDeposits(
 ): Promise<DepositRow[]> {
   return await tx<DepositRow[]>`
     with given as (
-      select g.id, g.hash, g.index, g.account, g.address, g.asset, g.contract, g.amount, g.sender,
-        g.block, g.block_hash, g.matures_at, g.address_data, g.owner
-      from jsonb_to_recordset(${tx.json(seen as never)}) g(id uuid, hash text, index integer,
+      select id_at(g.id, m.at) as id, ms_time(m.at) as at, g.hash, g.index, g.account, g.address,
+        g.asset, g.contract, g.amount, g.sender, g.block, g.block_hash, g.matures_at,
+        g.address_data, g.owner
+      from (select database_ms() as at offset 0) m,
+        jsonb_to_recordset(${tx.json(seen as never)}) g(id uuid, hash text, index integer,
         account uuid, address text, asset text, contract text, amount numeric, sender text,
         block bigint, block_hash text, matures_at bigint, address_data jsonb, owner uuid)
     ), known as (
@@ -248,8 +251,7 @@ export async function upsertDeposits(
       insert into deposits (id, chain, network, hash, index, account, address, asset, contract,
         amount, sender, block, block_hash, matures_at, address_data, owner, created_at)
       select id, ${place.chain}, ${place.network}, hash, index, account, address, asset, contract,
-        amount, sender, block, block_hash, matures_at, address_data, owner,
-        date_trunc('milliseconds', clock_timestamp())
+        amount, sender, block, block_hash, matures_at, address_data, owner, at
       from given
       on conflict (chain, network, hash, index, (case when index = -2 then address else '' end))
         do update

@@ -120,6 +120,11 @@ create function id_ms(p_id uuid) returns bigint language sql immutable as $$
   select ('x' || translate(left(p_id::text, 13), '-', ''))::bit(48)::bigint
 $$;
 
+-- An id with another time.
+create function id_at(p_id uuid, p_ms bigint) returns uuid language sql immutable as $$
+  select (lpad(to_hex(p_ms), 12, '0') || substr(translate(p_id::text, '-', ''), 13))::uuid
+$$;
+
 create function database_ms() returns bigint language sql as $$
   select trunc(extract(epoch from clock_timestamp()) * 1000)::bigint
 $$;
