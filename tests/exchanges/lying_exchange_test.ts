@@ -37,12 +37,23 @@ async function isNewer(fixture: ExchangeFixture): Promise<void> {
   const txId = await funded.anvil.send({ to: paid.address, value: 375n * ETHER / 100n });
   await funded.anvil.mine(4);
   await poller.follow();
-  const back = (by: string) =>
-    rowsOf(realm, `update deposits set created_at = created_at ${by} where hash = $1`, [txId]);
-  await back("- interval '1 hour'");
+  // Dated from the transfer: between the two the clock may have been set, or the machine have stood still.
+  const date = async (than: string) => {
+    const rows = await rowsOf<{ status: string }>(
+      realm,
+      `update deposits d set created_at = t.created_at ${than} from ramp_transfers t
+        where t.id = $1 and d.hash = $2 returning d.status`,
+      [id, txId],
+    );
+    deepEqual(rows.map(({ status }) => status), ["CONFIRMED"]);
+  };
+  await date("- interval '1 hour'");
   Object.assign(paid, { status: 6, txId });
-  equal((await fixture.advance(id)).status, "PROCESSING", "it was there before the transfer");
-  await back("+ interval '1 hour'");
+  const { status, hash, reason, error } = await fixture.advance(id);
+  deepEqual({ status, hash, reason, error }, {
+    ...{ status: "PROCESSING", hash: txId, reason: null, error: null },
+  });
+  await date("+ interval '1 second'");
   // Some leave out the prefix of a hash.
   Object.assign(paid, { txId: txId.slice(2).toUpperCase() });
   const done = await fixture.advance(id);

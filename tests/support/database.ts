@@ -52,24 +52,48 @@ function template(): string {
   return Deno.env.get("TEST_DATABASES") ?? "0";
 }
 
-/** Gives this process's group its next database; nothing where it has none of its own. */
+/** Gives this process's group its next database; nothing where it has none of its own, or where that fails. */
 export async function nextDatabase(): Promise<void> {
   const group = groupOfThisProcess();
   if (group === null) return;
-  const { username } = new URL(addressIn("TEST_DATABASE_URL"));
-  for (current = (current ?? -1) + 1;; current++) {
-    // Copied file by file: the other way writes each page to the log.
-    const how = `template ${template()} owner ${username} strategy file_copy`;
-    const made = asSuperuser(
-      `create database ${databasesOf(group)}${current} ${how}`,
-      addressIn("TEST_SUPERUSER_URL"),
-    ).then(() => true, (error) => {
-      if (codeOf(error) !== DUPLICATE) throw error; // an earlier process of the group has made it
-      return false;
-    });
-    if (await made) return;
+  const { username: owner } = new URL(addressIn("TEST_DATABASE_URL"));
+  for (let next = (current ?? -1) + 1;; next++) {
+    if (await copyTemplate(`${databasesOf(group)}${next}`, { template: template(), owner })) {
+      current = next;
+      return;
+    }
   }
 }
+
+/** Whether this process's group has yet to get its first database. */
+export function lacksDatabase(): boolean {
+  return current === null && groupOfThisProcess() !== null;
+}
+
+/**
+ * Copies a database; false where one of that name is there, which an earlier process of the group has made. Sessions that
+ * are ending, or look into all databases, keep the server from copying: it is asked again for a while.
+ */
+export async function copyTemplate(
+  name: string,
+  { template, owner, limitMs = 120_000 }: { template: string; owner: string; limitMs?: number },
+): Promise<boolean> {
+  // Copied file by file: the other way writes each page to the log.
+  const how = `template ${template} owner ${owner} strategy file_copy`;
+  for (const since = performance.now();;) {
+    try {
+      await asSuperuser(`create database ${name} ${how}`, addressIn("TEST_SUPERUSER_URL"));
+      return true;
+    } catch (error) {
+      if (codeOf(error) === DUPLICATE) return false;
+      // The server itself has waited for five seconds by then.
+      if (codeOf(error) !== IN_USE || performance.now() - since >= limitMs) throw error;
+    }
+  }
+}
+
+/** SQLSTATE of a template with sessions. */
+const IN_USE = "55006";
 
 /** SQLSTATE of a database whose name is taken. */
 const DUPLICATE = "42P04";
