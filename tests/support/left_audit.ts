@@ -28,6 +28,9 @@ export function auditLeft(flags: readonly string[]): LeftAudit {
     cwd: ROOT,
     stdin: "piped",
   }).spawn();
+  // What ends the run may have ended it too.
+  let running = true;
+  child.status.then(() => running = false);
   const writer = child.stdin.getWriter();
   // If it has ended its code says so.
   const named = (url: string, beside = "") =>
@@ -38,6 +41,8 @@ export function auditLeft(flags: readonly string[]): LeftAudit {
       await writer.close().catch(() => {});
       return (await child.status).code;
     },
-    leave: () => child.kill("SIGKILL"),
+    leave() {
+      if (running) child.kill("SIGKILL");
+    },
   };
 }

@@ -154,7 +154,11 @@ async function runNamed(
     stderr: "inherit",
   });
   const child = command.spawn();
-  signal.addEventListener("abort", () => child.kill("SIGTERM"));
+  let running = true;
+  child.status.then(() => running = false);
+  signal.addEventListener("abort", () => {
+    if (running) child.kill("SIGTERM"); // what ends the run may have ended it too
+  });
   const output = newOutput();
   const ignore = { ended: () => {}, written: () => {} };
   const decoder = new TextDecoder();
