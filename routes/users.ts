@@ -2,11 +2,13 @@
 import { z } from "zod";
 import { assertFreshLogin } from "../domain/identity/api_keys.ts";
 import { changePassword, NewPassword, provePassword } from "../domain/identity/password_changes.ts";
+import { tellFormerAddress } from "../domain/messages/notices.ts";
 import { hashPassword } from "../domain/security/passwords.ts";
 import { assertMayCreateUser } from "../domain/permissions.ts";
 import { createUser, givesRights, NewUser, UserView, viewUser } from "../domain/identity/users.ts";
 import {
   assertMayChange,
+  type ChangeTerms,
   changeUser,
   removeUser,
   restoreUser,
@@ -74,7 +76,8 @@ export const userRoutes: readonly AnyRoute[] = [
       "Another's password, `active: true`, another username, another e-mail address of an " +
       "administrator, and a role or scope beyond `user` and `own`, take a " +
       "login of the last 10 minutes; one's own password the present one: " +
-      "`POST /v1/users/{id}/password`.",
+      "`POST /v1/users/{id}/password`. Where a user changes its own e-mail address, the one before " +
+      "is told.",
     access: "user",
     params: ById,
     freshLogin: (body) => body.password !== undefined || body.active === true || givesRights(body),
@@ -91,11 +94,14 @@ export const userRoutes: readonly AnyRoute[] = [
       const verifier = password === undefined
         ? undefined
         : await hashPassword(password, call.realm!.id);
-      const { userKeyTtlS } = call.services.config;
+      const { config: { userKeyTtlS }, secrets } = call.services;
       const reply = await command(call, async (tx) => {
         const change = { ...rest, verifier };
         const assertFresh = () => assertFreshLogin(call.claims, call.at);
-        const terms = { ttlS: userKeyTtlS, assertFresh };
+        const terms: ChangeTerms = {
+          ...{ ttlS: userKeyTtlS, assertFresh },
+          onNewEmail: (before) => tellFormerAddress(tx, call.actor, { before, secrets }),
+        };
         return viewUser(await changeUser(tx, call.actor, call.params.id, change, terms));
       });
       call.realm!.refresh();

@@ -103,6 +103,17 @@ export async function lockMessages(tx: Tx, ids: readonly string[]): Promise<Mess
       lateral (select ${tx(COLUMNS)} from messages where id = u.id offset 0 for update) m`;
 }
 
+/** Counts the notices to a user after an id. */
+export async function countNotices(
+  db: Db,
+  { owner, after }: { owner: string; after: string },
+): Promise<number> {
+  const [{ count }] = await db<{ count: number }[]>`
+    select count(*)::integer as count from messages
+    where owner = ${owner} and id > ${after} and notice`;
+  return count;
+}
+
 /** Messages since a time (milliseconds) that are counted, of notices the service's own alone. */
 export interface CountedPace {
   since: number;

@@ -49,6 +49,8 @@ export interface ChangeTerms {
   ttlS: number;
   /** Refuses actors without a recent login. */
   assertFresh: () => void;
+  /** Is told of a user whose e-mail address has changed, as it was before. */
+  onNewEmail?: (before: UserRow) => Promise<void>;
 }
 
 /** The collection of users. */
@@ -95,7 +97,7 @@ export async function changeUser(
   actor: Actor,
   id: string,
   input: PreparedChange,
-  { ttlS, assertFresh }: ChangeTerms,
+  { ttlS, assertFresh, onNewEmail }: ChangeTerms,
 ): Promise<UserRow> {
   const row = await rowFor(tx, actor, USERS, id, "write");
   assertNotAbove(actor, row);
@@ -109,6 +111,7 @@ export async function changeUser(
   const ends = input.verifier !== undefined || row.active !== next.active ||
     `${row.roles}` !== `${next.roles}` || `${row.scopes}` !== `${next.scopes}`;
   if (ends) await revokeUser(tx, actor, row.id, ttlS);
+  if (next.email !== row.email) await onNewEmail?.(row);
   try {
     return await tx.savepoint((sp) =>
       updateUser(sp, row.id, { ...next, folded: foldName(next.username) }, actor.at)

@@ -3,17 +3,8 @@ import type { Tx } from "../../db/database.ts";
 import { selectAdminEmails, selectUsers } from "../../db/identity/users.ts";
 import { markTold, type WebhookRow } from "../../db/webhooks/webhooks.ts";
 import type { Actor } from "../actor.ts";
-import { DomainError } from "../errors.ts";
-import { type OutgoingMessage, queueNotices } from "../messages/messages.ts";
-import { checkAddress } from "../messages/recipients.ts";
+import { mailAll, type Notice } from "../messages/notices.ts";
 import type { Secrets } from "../security/serving_secrets.ts";
-
-/** A notice, and what encrypts it at rest. */
-export interface Notice {
-  subject: string;
-  text: string;
-  secrets: Secrets;
-}
 
 /** Administrators who are told. */
 const TOLD_MAX = 20;
@@ -51,30 +42,4 @@ export async function tellChange(
   if (user?.email) told.set(owner, user.email);
   const people = [...told].map(([person, address]) => ({ id: person, email: address }));
   await mailAll(tx, actor, people, notice);
-}
-
-/** Mails people; those who cannot be reached are left out. */
-async function mailAll(
-  tx: Tx,
-  actor: Actor,
-  people: readonly { id: string; email: string }[],
-  { subject, text, secrets }: Notice,
-): Promise<void> {
-  const message = { channel: "email", content: { subject, text } } as const;
-  const messages: OutgoingMessage[] = [];
-  for (const { id, email } of people) {
-    const destination = await addressOf(email);
-    if (destination === null) continue;
-    messages.push({ message, to: { destination, user: id }, secrets, owner: id });
-  }
-  await queueNotices(tx, actor, messages);
-}
-
-async function addressOf(email: string): Promise<string | null> {
-  try {
-    return await checkAddress("email", email);
-  } catch (error) {
-    if (error instanceof DomainError) return null;
-    throw error;
-  }
 }

@@ -1,0 +1,73 @@
+/** E-mails that the service writes by itself, to people about what was done in their name. @module */
+import type { Tx } from "../../db/database.ts";
+import type { UserRow } from "../../db/identity/users.ts";
+import { countNotices } from "../../db/messages/messages.ts";
+import type { Actor } from "../actor.ts";
+import { DomainError } from "../errors.ts";
+import { idBound } from "../ids.ts";
+import type { Secrets } from "../security/serving_secrets.ts";
+import { type OutgoingMessage, queueNotices } from "./messages.ts";
+import { checkAddress } from "./recipients.ts";
+
+/** A notice, and what encrypts it at rest. */
+export interface Notice {
+  subject: string;
+  text: string;
+  secrets: Secrets;
+}
+
+/**
+ * A user has so many notices in so long before a change of its address is not told of: addresses are taken unproven, and
+ * nobody has the service write to strangers without end. Of webhooks it is told once in that time.
+ */
+const NOTICES_MAX = 2;
+const NOTICES_MS = 10 * 60_000;
+
+/**
+ * Mails the address that a user has changed itself: whoever has taken over a login would have all later notices.
+ *
+ * @param before the user before the change
+ */
+export async function tellFormerAddress(
+  tx: Tx,
+  actor: Actor,
+  { before: { id, email }, secrets }: { before: Pick<UserRow, "id" | "email">; secrets: Secrets },
+): Promise<void> {
+  if (email === null || actor.kind !== "user" || actor.user !== id) return;
+  const told = await countNotices(tx, { owner: id, after: idBound(actor.at - NOTICES_MS) });
+  if (told >= NOTICES_MAX) return;
+  await mailAll(tx, actor, [{ id, email }], {
+    subject: "Your e-mail address was changed or removed",
+    text: `The user ${id} changed or removed this e-mail address of its own in the request ` +
+      `${actor.requestId}. Later notices do not come here. If you do not know of it: change the ` +
+      `password, which ends all logins, then end machine keys and webhooks that are not yours, ` +
+      `or ask an administrator to.`,
+    secrets,
+  });
+}
+
+/** Mails people; those who cannot be reached are left out. */
+export async function mailAll(
+  tx: Tx,
+  actor: Actor,
+  people: readonly { id: string; email: string }[],
+  { subject, text, secrets }: Notice,
+): Promise<void> {
+  const message = { channel: "email", content: { subject, text } } as const;
+  const messages: OutgoingMessage[] = [];
+  for (const { id, email } of people) {
+    const destination = await addressOf(email);
+    if (destination === null) continue;
+    messages.push({ message, to: { destination, user: id }, secrets, owner: id });
+  }
+  await queueNotices(tx, actor, messages);
+}
+
+async function addressOf(email: string): Promise<string | null> {
+  try {
+    return await checkAddress("email", email);
+  } catch (error) {
+    if (error instanceof DomainError) return null;
+    throw error;
+  }
+}

@@ -1,0 +1,56 @@
+/** What is told to the e-mail address that a user had. */
+import { deepEqual, equal } from "node:assert/strict";
+import type { TestRealm } from "../support/realm.ts";
+import { sharing } from "../support/sharing.ts";
+
+const HOOK = { url: "https://hooks.example.com/purser", events: ["*"] };
+const test = sharing("notices to addresses that users had");
+
+test("an address hears that its user changed it, before the notices of a taken login go elsewhere", async (realm) => {
+  const user = await realm.user();
+  const path = `/v1/users/${user.id}`;
+  await addressed(realm, user.id, "Owner@example.com");
+  equal((await user.send("PATCH", path, { data: { x: 1 } })).status, 200);
+  deepEqual(await mailed(realm, user.id), [], "another change is none of the address");
+  const thief = { channel: { email: "thief@example.com" } };
+  equal((await user.send("PATCH", path, thief)).status, 200);
+  equal((await user.send("PATCH", path, thief)).status, 200);
+  equal((await user.send("POST", "/v1/webhooks", HOOK)).status, 201);
+  deepEqual(await mailed(realm, user.id), ["owner@example.com", "thief@example.com"]);
+});
+
+test("an address hears that its user removed it, and a refused change tells nobody", async (realm) => {
+  const user = await realm.user();
+  await addressed(realm, user.id, "left@example.com");
+  const { body: { username } } = await realm.admin.send("GET", `/v1/users/${realm.admin.id}`);
+  const taken = { username, channel: {} };
+  equal((await user.send("PATCH", `/v1/users/${user.id}`, taken)).status, 409);
+  deepEqual(await mailed(realm, user.id), []);
+  equal((await user.send("PATCH", `/v1/users/${user.id}`, { channel: {} })).status, 200);
+  deepEqual(await mailed(realm, user.id), ["left@example.com"]);
+});
+
+test("a customer has the service write to no strangers by naming one address after another", async (realm) => {
+  const user = await realm.user();
+  for (let i = 0; i < 8; i++) {
+    const change = { channel: { email: `stranger-${i}@example.com` } };
+    equal((await user.send("PATCH", `/v1/users/${user.id}`, change)).status, 200);
+  }
+  deepEqual(await mailed(realm, user.id), ["stranger-0@example.com", "stranger-1@example.com"]);
+  const other = await realm.user();
+  await addressed(realm, other.id, "another@example.com");
+  await addressed(realm, other.id, "next@example.com");
+  deepEqual(await mailed(realm, other.id), [], "of a change by others nobody is told");
+});
+
+/** Gives a user an address, as an administrator. */
+async function addressed(realm: TestRealm, user: string, email: string): Promise<void> {
+  const changed = await realm.admin.send("PATCH", `/v1/users/${user}`, { channel: { email } });
+  equal(changed.status, 200, changed.text);
+}
+
+async function mailed(realm: TestRealm, user: string): Promise<string[]> {
+  const rows = await realm.pool.sql<{ destination: string }[]>`
+    select destination from messages where owner = ${user} and notice order by id`;
+  return rows.map(({ destination }) => destination);
+}
