@@ -76,8 +76,7 @@ export const userRoutes: readonly AnyRoute[] = [
       "Another's password, `active: true`, another username, another e-mail address of an " +
       "administrator, and a role or scope beyond `user` and `own`, take a " +
       "login of the last 10 minutes; one's own password the present one: " +
-      "`POST /v1/users/{id}/password`. Where a user changes its own e-mail address, the one before " +
-      "is told.",
+      "`POST /v1/users/{id}/password`.",
     access: "user",
     params: ById,
     freshLogin: (body) => body.password !== undefined || body.active === true || givesRights(body),
