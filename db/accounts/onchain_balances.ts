@@ -6,6 +6,8 @@ import type { Db, Tx } from "../database.ts";
 export interface BalanceTarget {
   address: string;
   asset: string;
+  /** Height above which a linked address counts; null for an own one. */
+  since: number | null;
 }
 
 /** A balance as last read, in base units. */
@@ -34,24 +36,25 @@ export interface GainRow {
 /**
  * Lists addresses whose balances are due: those of ramps, those with transfers since a height, and
  * of the rest those read least recently. Linked addresses are included if they are watched for the
- * chain's own coin.
+ * chain's own coin, and with `linkedTokens` those that are watched for a token.
  */
 export async function selectBalanceTargets(
   db: Db,
   place: NetworkKey,
-  of: { since: number; stale: number; native: string },
+  of: { since: number; stale: number; native: string; linkedTokens: boolean },
 ): Promise<BalanceTarget[]> {
   return await db<BalanceTarget[]>`
     with named as (
-      select account, address, asset, derivation_key from addresses
+      select account, address, asset, derivation_key, null::bigint as since from addresses
       where chain = ${place.chain} and network = ${place.network}
       union all
-      select e.account, e.address, e.currency, null from external_addresses e
+      select e.account, e.address, e.currency, null, e.since from external_addresses e
       where e.chain = ${place.chain} and e.network = ${place.network} and e.deleted_at is null
-        and e.paused_at is null and e.currency = ${of.native} and not exists (select 1 from addresses o
+        and e.paused_at is null and (e.currency = ${of.native} or ${of.linkedTokens})
+        and not exists (select 1 from addresses o
           where o.chain = e.chain and o.network = e.network and o.address = e.address offset 0)
     ), mine as (
-      select n.account, n.address, n.asset, n.derivation_key, h.height
+      select n.account, n.address, n.asset, n.derivation_key, n.since, h.height
       from named n left join lateral (select b.height from onchain_balances b
         where b.chain = ${place.chain} and b.network = ${place.network} and b.address = n.address
           and b.contract = '' offset 0) h on true
@@ -70,7 +73,7 @@ export async function selectBalanceTargets(
     ), stale as (
       select address from mine order by height nulls first, address limit ${of.stale}
     )
-    select address, asset from mine
+    select address, asset, since::float8 as since from mine
     where address in (select address from hot union select address from stale) order by address`;
 }
 

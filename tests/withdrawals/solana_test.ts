@@ -51,6 +51,35 @@ Deno.test("a withdrawal on Solana takes tokens from every account of its ramp, w
   deepEqual([after.total, after.assets], ["300", "300"]);
 });
 
+Deno.test("a withdrawal on Solana that needs more token accounts than one transaction takes from is FAILED with the most that can be paid at once, and holds up no other", async () => {
+  await using ramp = await openSolanaRamp();
+  const { node, token, poller } = ramp;
+  const mint = { ...token, address: token.mint };
+  for (let count = 0; count < 18; count++) {
+    const other = await makeOther(node, ramp.address, mint);
+    await node.send([mints(node, mint, other, 100_000_000n)]);
+  }
+  await node.mine();
+  await poller.follow();
+  const take = async (value: string) => {
+    const to = outsider();
+    const from = { source: { account: ramp.ramp }, destination: { address: to } };
+    const { status, body, text } = await ramp.withdraw(value, from);
+    equal(status, 201, text);
+    return { id: body.id, to };
+  };
+  // The usual account holds 1000 and 18 others 100 each; 16 of all fit one transaction.
+  const [most, small] = [await take("2600"), await take("50")];
+  const failed = await ramp.finish(most.id);
+  equal(failed.status, "FAILED", JSON.stringify(failed));
+  match(failed.error.detail, /19 token accounts.*from 16: at most 2500 can be paid at once/);
+  equal((await ramp.finish(small.id)).status, "DONE");
+  const fits = await take("2450");
+  const done = await ramp.finish(fits.id);
+  equal(done.status, "DONE", JSON.stringify(done));
+  deepEqual([await token.held(small.to), await token.held(fits.to)], [50_000_000n, 2_450_000_000n]);
+});
+
 Deno.test("of two withdrawals on Solana at once the second waits where the account that the first takes from holds too little for both", async () => {
   await using scene = await openScene();
   const { ramp, faulty } = scene;

@@ -4,20 +4,14 @@
  * else.
  * @module
  */
-import { sumArrived } from "../../db/deposits/deposit_proofs.ts";
-import {
-  deleteGain,
-  type GainRow,
-  selectGains,
-  upsertGain,
-} from "../../db/accounts/onchain_balances.ts";
+import { deleteGain, selectGains, upsertGain } from "../../db/accounts/onchain_balances.ts";
 import { reading } from "../../db/transaction.ts";
-import { toUnits } from "../../domain/money.ts";
 import type { ChainNetwork } from "../../domain/chains/networks.ts";
-import { recordTransfers } from "../../domain/deposits/scan_results.ts";
 import type { WorkerContext } from "../worker_context.ts";
 import { type Chain, ChainError } from "../chains/chain.ts";
 import type { Holding, WatchList } from "../chains/observations.ts";
+import { arrivedIn, type Rest, rowOf, searchAt, searchOn, UNTOLD } from "./gain_searches.ts";
+import { PERIOD } from "./second_scan.ts";
 
 /** The network whose gains are explained, and the node that is asked first. */
 export interface GainWork {
@@ -51,23 +45,17 @@ interface ToldGain {
   reader: GainWork["reader"];
 }
 
-/** An unexplained part of a gain, with the reason. */
-interface Rest {
-  above: number;
-  height: number;
-  gained: bigint;
-  error: string;
-}
-
 /** Most recorded gains that one pass searches again. */
 const AGAIN_AT_ONCE = 4;
+/** Why a gain is recorded that nodes do not tell. */
+const LACKED = "the nodes tell an earlier balance as high as it is now, and no transfer";
 /** Blocks below the last reading of the balance that are searched too. */
 const LOOKBACK = 100;
-/** Blocks, about an hour of Solana, for which a gain is looked for again that an index may lack. */
-const LACKED_BLOCKS_MAX = 9_000;
-/** Most blocks that one pass searches one by one where nodes no longer have old balances. */
-const BLOCKS_AT_ONCE = 64;
-
+/**
+ * Blocks for which a gain that an index may lack is looked for again before it is recorded: until then the second scan
+ * finds most of them, and what is recorded is searched in whole blocks, which cost far more.
+ */
+const LACKED_BLOCKS_MAX = 3 * PERIOD;
 /** The requests that one pass may make. */
 export function gainBudget(): GainWork["budget"] {
   return { blocks: 16, halvings: 400 };
@@ -75,7 +63,7 @@ export function gainBudget(): GainWork["budget"] {
 
 /**
  * Explains a gain, or records the unexplained part. A gain on which nodes contradict each other is
- * searched and not recorded; so is one that an earlier balance contradicts which was worked out.
+ * searched and not recorded; so is one that an earlier balance contradicts which was worked out, for a limited time.
  *
  * @returns false if the gain must be looked for again from the same stored balance
  */
@@ -85,9 +73,19 @@ export async function explainGain(
   disputed: boolean,
 ): Promise<boolean> {
   const { gain, reader } = await asNodesTell(work, given);
+  const missing = given.gained - await arrivedIn(work, given);
+  const before = await arrivedIn(work, gain);
   const rests = await restsOf(work, gain, reader);
-  if (disputed || isLackedByIndex(work, given, gain)) return false;
-  if (rests.length === 0) return true;
+  if (disputed) return false;
+  const found = await arrivedIn(work, gain) - before;
+  if (await isLackedByIndex(work, given, missing - found)) {
+    if (isRecent(given)) return false;
+    await note(work, given, [{ ...given, error: LACKED }]);
+  } else if (rests.length > 0) await note(work, gain, rests);
+  return true;
+}
+
+async function note(work: GainWork, gain: Gain, rests: readonly Rest[]): Promise<void> {
   const { context, place } = work;
   context.log("warn", "unexplained gain of a balance", {
     ...place,
@@ -99,17 +97,45 @@ export async function explainGain(
   await context.step(async (tx) => {
     for (const rest of rests) await upsertGain(tx, place, rowOf(context, gain, rest));
   });
-  return true;
 }
 
 /**
  * Tells whether an index may lack the transaction that a gain is of. Nodes then tell that the earlier balance was as high
- * as the newest one, while the stored one was read when it was the newest. Such a balance stays as it is stored until the
- * index has the transaction, for a limited time: a node may have told the stored one too low.
+ * as the newest one, while the stored one was read when it was the newest. They are asked for the blocks of the gain
+ * alone: what is known of the blocks below would hide it.
+ *
+ * @param missing what no known transfer explains
  */
-function isLackedByIndex({ derivedBalances }: GainWork, stored: Gain, told: Gain): boolean {
-  return derivedBalances && told.gained < stored.gained &&
-    stored.height - stored.above <= LACKED_BLOCKS_MAX;
+async function isLackedByIndex(work: GainWork, stored: Gain, missing: bigint): Promise<boolean> {
+  if (!work.derivedBalances || missing <= 0n) return false;
+  const told = await gainedNow(work, stored);
+  return told !== null && told.gain.gained < stored.gained;
+}
+
+/** Tells whether a gain that an index may lack is waited for, from the stored balance on. */
+function isRecent({ above, height }: Gain): boolean {
+  return height - above <= LACKED_BLOCKS_MAX;
+}
+
+/**
+ * Looks at a balance that rose by less than what came by known transfers, where no node contradicts it: the index lacks
+ * what left, and what is missing of that hides as much that came.
+ *
+ * @returns false if it must be looked at again from the same stored balance
+ */
+export async function isWithoutSpending(
+  work: GainWork,
+  gain: Gain,
+  arrived: bigint,
+): Promise<boolean> {
+  if (!work.derivedBalances) return true;
+  if (isRecent(gain)) return false;
+  await recordGain(
+    work,
+    { ...gain, gained: arrived + UNTOLD },
+    "the nodes do not tell all that left",
+  );
+  return true;
 }
 
 /**
@@ -131,16 +157,6 @@ export async function recordGain(
   await context.step((tx) => upsertGain(tx, place, row));
 }
 
-/** Adds up the known transfers in the blocks of a gain, in base units. */
-async function arrivedIn(
-  { context, place }: GainWork,
-  { address, contract, decimals, above, height }: Omit<Gain, "gained">,
-): Promise<bigint> {
-  const of = [{ address, contract, from: above + 1, to: height }];
-  const [sum] = await reading(context.pool, (db) => sumArrived(db, place, of));
-  return toUnits(sum, decimals);
-}
-
 /** Searches recorded gains that are due again. */
 export async function explainAgain(work: GainWork): Promise<void> {
   const { context, place } = work;
@@ -152,12 +168,19 @@ export async function explainAgain(work: GainWork): Promise<void> {
     if (decimals === null) continue;
     const { address, above, height } = row;
     const known = { address, contract, decimals, above, height, gained: BigInt(row.gained) };
-    const { gain, reader } = await gainedNow(work, known) ?? { gain: known, reader: work.reader };
+    const told = await gainedNow(work, known);
+    if (work.derivedBalances && told !== null && told.gain.gained < known.gained) {
+      const isKnown = known.gained <= await arrivedIn(work, known);
+      if (isKnown) await context.step((tx) => deleteGain(tx, place, row));
+      else await searchOn(work, known, row, told.gain.gained);
+      continue;
+    }
+    const { gain, reader } = told ?? { gain: known, reader: work.reader };
     const rests = await restsOf(work, gain, reader);
     const stuck = rests.length === 1 && height - above > 1 && rests[0].above === above &&
       rests[0].height === height;
     if (stuck) {
-      await searchOn(work, gain, row);
+      await searchOn(work, gain, row, null);
       continue;
     }
     await context.step(async (tx) => {
@@ -260,63 +283,4 @@ async function restsOf(
 async function isDoubted({ readers }: GainWork, gain: Gain): Promise<boolean> {
   const told = await Promise.all(readers.map((reader) => gainedBy(reader, gain)));
   return told.some((one) => one !== null && one < gain.gained);
-}
-
-/** Searches one block and records its transfers. Gives their sum for the address. */
-async function searchAt(
-  { context, place, watch, reader }: GainWork,
-  { address, contract }: Gain,
-  height: number,
-  enough: bigint,
-): Promise<bigint> {
-  const contracts = new Set(contract === null ? [] : [contract]);
-  const only = { ...watch, addresses: new Set([address]), contracts };
-  const transfers = await reader.search({ height }, only, contract === null ? enough : 0n);
-  const seen = { transfers, coins: false };
-  await context.step((tx) => recordTransfers(tx, context.actor, place, seen));
-  return transfers.filter((one) => one.to === address && sameContract(one.contract, contract))
-    .reduce((sum, { amount }) => sum + amount, 0n);
-}
-
-/**
- * Searches every block of the range, some in each pass, where nodes no longer have old balances.
- */
-async function searchOn(work: GainWork, gain: Gain, row: GainRow): Promise<void> {
-  const { context, place } = work;
-  const to = Math.min(row.height, row.searched + BLOCKS_AT_ONCE);
-  let [searched, found] = [row.searched, BigInt(row.found)];
-  let error = "not searched to its end yet";
-  try {
-    while (searched < to && found < gain.gained) {
-      found += await searchAt(work, gain, searched + 1, gain.gained - found);
-      searched++;
-    }
-  } catch (fault) {
-    if (!(fault instanceof ChainError)) throw fault;
-    error = fault.message.slice(0, 500);
-  }
-  if (found >= gain.gained) return await context.step((tx) => deleteGain(tx, place, row));
-  const ended = searched === row.height;
-  if (ended) error = "the nodes report no transfer that explains it";
-  const rest = { above: row.above, height: row.height, gained: gain.gained, error };
-  const progress = ended ? {} : { searched, found: `${found}` };
-  await context.step((tx) => upsertGain(tx, place, { ...rowOf(context, gain, rest), ...progress }));
-}
-
-function rowOf(context: WorkerContext, { address, contract }: Gain, rest: Rest) {
-  return {
-    address,
-    contract: contract ?? "",
-    above: rest.above,
-    height: rest.height,
-    gained: `${rest.gained}`,
-    searched: rest.above,
-    found: "0",
-    error: rest.error,
-    at: context.actor.at,
-  };
-}
-
-function sameContract(one: string | null, other: string | null): boolean {
-  return one?.toLowerCase() === other?.toLowerCase();
 }

@@ -30,6 +30,7 @@ import {
   type Gain,
   gainBudget,
   type GainWork,
+  isWithoutSpending,
   recordGain,
 } from "./balance_gains.ts";
 
@@ -66,7 +67,12 @@ export async function refreshOnchainBalances(
     return await keep(context, scan, sums.map((one) => ({ ...one, contract: "", nonce: null })));
   }
   const native = nativeAsset(place.chain);
-  const of = { since: height - WINDOW, stale: STALE, native: native.code };
+  const { derivedBalances } = chain.traits;
+  const of = {
+    ...{ since: height - WINDOW, stale: STALE, native: native.code },
+    // An index that lags hides tokens from a scan as it hides coins.
+    linkedTokens: derivedBalances,
+  };
   const targets = await reading(context.pool, (db) => selectBalanceTargets(db, place, of));
   const kept = await reading(context.pool, (db) => selectKeptTokens(db, place));
   const readers = chain.apart(height);
@@ -74,7 +80,7 @@ export async function refreshOnchainBalances(
     ...{ context, place, watch, chain, height, reached, kept, readers },
     reader: chain.through(height),
     budget: gainBudget(),
-    derivedBalances: chain.traits.derivedBalances,
+    derivedBalances,
     decimals(contract) {
       if (contract === null) return native.decimals;
       return tokenByContract(place.chain, contract)?.decimals ??
@@ -89,13 +95,18 @@ export async function refreshOnchainBalances(
   await writing(context.pool, (db) => updateBalancesHeight(db, place, height));
 }
 
-/** A balance to read, and whether deposits to it are booked. */
-type Wanted = Holding & { readonly booked: boolean };
+/** A balance to read. */
+interface Wanted extends Holding {
+  /** Whether deposits to it are booked. */
+  readonly booked: boolean;
+  /** See {@link BalanceTarget}. */
+  readonly since: number | null;
+}
 
-function holdingsOf({ address, asset }: BalanceTarget): Wanted[] {
+function holdingsOf({ address, asset, since }: BalanceTarget): Wanted[] {
   const contract = findAsset(asset)?.contract ?? null;
-  const coin = { address, contract: null, booked: findAsset(asset)?.contract === null };
-  return contract === null ? [coin] : [coin, { address, contract, booked: true }];
+  const coin = { address, contract: null, since, booked: findAsset(asset)?.contract === null };
+  return contract === null ? [coin] : [coin, { address, contract, since, booked: true }];
 }
 
 /** Reads balances, explains those that rose, and stores them. */
@@ -112,13 +123,17 @@ async function refresh(asked: Pass, wanted: readonly Wanted[]): Promise<void> {
   const known = new Map(before.map((row) => [`${row.address} ${row.contract}`, row]));
   const seen = wanted.map((holding, at): SeenBalance => {
     const { address, contract } = holding;
-    const last = known.get(`${address} ${contract ?? ""}`) ?? null;
+    const row = known.get(`${address} ${contract ?? ""}`) ?? null;
+    // What came between an earlier link and this one counts for nobody.
+    const last = row !== null && row.height < (holding.since ?? 0) ? null : row;
     return { holding, last, amount: amounts[at], nonce: nonces.get(address) ?? null };
   });
   const gains = await gainsOf(pass, seen);
   const rows: Omit<OnchainBalanceRow, "height">[] = [];
   for (const one of seen) {
     const gain = gains.get(one);
+    // Later ones are compared with the first, which nothing else would contradict.
+    if (one.last === null && pass.derivedBalances && await isDisputed(pass, one)) continue;
     if (gain !== undefined && !await isExplained(pass, one, gain)) continue;
     const { holding: { address, contract }, amount, nonce } = one;
     rows.push({ address, contract: contract ?? "", amount: `${amount}`, nonce });
@@ -184,8 +199,12 @@ async function isExplained(
   { last, risen, arrived, ...gain }: SeenGain,
 ): Promise<boolean> {
   try {
-    const gained = risen + (last === null ? 0n : await spentSince(pass, last, now));
-    if (gained < arrived && now.nonce === null) return !await isDisputed(pass, now);
+    const spent = last === null ? null : await spentSince(pass, last, now, arrived);
+    const gained = risen + (spent ?? 0n);
+    if (gained < arrived && now.nonce === null) {
+      if (await isDisputed(pass, now)) return false;
+      return spent === null || await isWithoutSpending(pass, { ...gain, gained }, arrived);
+    }
     // What an address held before it was watched is no gain.
     if (gained <= arrived || last === null) return true;
     const disputed = await isDisputed(pass, now);
@@ -199,23 +218,26 @@ async function isExplained(
 }
 
 /**
- * Value that left since the last reading. A nonce that stands still proves that nothing did; without nonces a
- * balance that stands still is taken for as much, and one that cannot be told for none.
+ * Value that left since the last reading; null where no node can tell it now. A nonce that stands still proves that
+ * nothing did. Without nonces a balance that stands still is taken for as much: where an index tells what left, only if
+ * nothing came either, because what left otherwise hides as much that came and that the scan missed.
  */
 async function spentSince(
-  { reader, height }: Pass,
+  { reader, height, derivedBalances }: Pass,
   last: OnchainBalanceRow,
   now: { holding: Holding; amount: bigint; nonce: number | null },
-): Promise<bigint> {
+  arrived: bigint,
+): Promise<bigint | null> {
   if (now.nonce !== null) {
     if (last.nonce === now.nonce) return 0n;
     return await reader.spent(now.holding, last.height, height);
   }
-  if (BigInt(last.amount) === now.amount) return 0n;
+  const isAsked = derivedBalances && arrived !== 0n;
+  if (BigInt(last.amount) === now.amount && !isAsked) return 0n;
   try {
     return await reader.spent(now.holding, last.height, height);
   } catch (error) {
-    if (error instanceof ChainError) return 0n;
+    if (error instanceof ChainError) return null;
     throw error;
   }
 }
@@ -251,8 +273,9 @@ async function keep(
 async function refreshKept(pass: Pass, targets: readonly BalanceTarget[]): Promise<void> {
   const { context, place } = pass;
   for (const { address: ramp, contract, symbol } of pass.kept) {
-    const own = targets.filter((one) => one.asset === symbol).map((one) => one.address);
-    const wanted = [ramp, ...own].map((address) => ({ address, contract, booked: true }));
+    const others = targets.filter((one) => one.asset === symbol);
+    const wanted = [{ address: ramp, since: null }, ...others]
+      .map(({ address, since }) => ({ address, contract, since, booked: true }));
     try {
       await refresh(pass, wanted);
     } catch (error) {

@@ -71,3 +71,16 @@ Deno.test("a confidential transfer changes no public balance and credits nothing
   const [back] = transfersOf(tokens("0", "5"), BLOCK, WATCH);
   deepEqual([back.contract, back.amount], [RICH, 5n]);
 });
+
+Deno.test("what came to two token accounts of an address is one transfer, in whatever order a node lists them", () => {
+  const balance = (accountIndex: number, amount: string) => ({
+    ...{ accountIndex, mint: RICH, owner: OURS },
+    uiTokenAmount: { amount, decimals: 6 },
+  });
+  const listed = [balance(0, "3"), balance(2, "4")];
+  const found = [listed, listed.toReversed()].map((postTokenBalances) =>
+    transfersOf(readMovement(told(1, [7, 7], { postTokenBalances })), BLOCK, WATCH)
+      .map(({ index, amount }) => `${index} ${amount}`)
+  );
+  deepEqual(found, [["0 7"], ["0 7"]]);
+});

@@ -133,43 +133,77 @@ function gainOf({ keys, before, after, tokens }: Movement, { address, contract }
   return at < 0 ? 0n : after[at] - before[at];
 }
 
+/** Slots above one, up to another. */
+interface Slots {
+  readonly above: number;
+  readonly upTo: number;
+}
+
 /** Reads the transactions that touched a holding in a range of slots. */
 async function movementsOf(
   { web3 }: Pick<Solana, "web3">,
   peer: Peer,
   holding: Holding,
-  range: { above: number; upTo: number },
+  range: Slots,
 ): Promise<Movement[]> {
-  const hashes = new Set<string>();
-  for (const account of await accountsOf({ web3 }, peer, holding)) {
-    for (const { hash } of await touchesOf(peer, account, range)) hashes.add(hash);
+  const read = new Map<string, Found>();
+  for (const account of await accountsOf({ web3 }, peer, holding, { range, read })) {
+    const hashes = (await touchesOf(peer, account, range)).map(({ hash }) => hash);
+    await readInto(read, peer, holding, hashes);
   }
-  if (hashes.size > READ_MAX) {
-    throw new ChainError("unavailable", `${holding.address} has too many transactions`);
-  }
-  const answers = allOf(await peer.batch([...hashes].map(transactionQuestion)));
-  const movements: Movement[] = [];
-  for (const [at, hash] of [...hashes].entries()) {
-    const found = await wholeFound(peer, answers[at], hash);
-    if (found === null) throw new ChainError("unavailable", `${peer.name} does not have ${hash}`);
-    movements.push(found.movement);
-  }
-  return movements;
+  return [...read.values()].filter(({ slot }) => slot > range.above && slot <= range.upTo)
+    .map(({ movement }) => movement);
 }
 
-/** Lists the accounts that hold something; of tokens the associated ones too, which may be closed by now. */
+/** A transaction and its slot. */
+interface Found {
+  readonly slot: number;
+  readonly movement: Movement;
+}
+
+/** Reads the transactions that were not read yet. */
+async function readInto(
+  read: Map<string, Found>,
+  peer: Peer,
+  { address }: Holding,
+  hashes: readonly string[],
+): Promise<void> {
+  const more = hashes.filter((hash) => !read.has(hash));
+  if (read.size + more.length > READ_MAX) {
+    throw new ChainError("unavailable", `${address} has too many transactions`);
+  }
+  const answers = allOf(await peer.batch(more.map(transactionQuestion)));
+  for (const [at, hash] of more.entries()) {
+    const found = await wholeFound(peer, answers[at], hash);
+    if (found === null) throw new ChainError("unavailable", `${peer.name} does not have ${hash}`);
+    read.set(hash, found);
+  }
+}
+
+/**
+ * Lists the accounts that hold something; of tokens the associated ones too, which may be closed by now, and those that
+ * transactions of the owner name, who signs when another is emptied, closed or given away.
+ */
 async function accountsOf(
   { web3 }: Pick<Solana, "web3">,
   peer: Peer,
-  { address: owner, contract: mint }: Holding,
+  holding: Holding,
+  { range: { above, upTo }, read }: { range: Slots; read: Map<string, Found> },
 ): Promise<Address[]> {
+  const { address: owner, contract: mint } = holding;
   if (mint === null) return [owner];
   const [answer] = await peer.batch([accountsQuestion(owner, { mint })]);
   const { accounts } = readTokenAccounts(web3, answer, { owner, mint });
   const associated = TOKEN_PROGRAMS.map((program) =>
     tokenAddress(web3, { wallet: owner, mint, program })
   );
-  return [...new Set([...associated, ...accounts.map(({ address }) => address)])];
+  // One that was closed after the range held tokens within it.
+  const own = await touchesOf(peer, owner, { above, upTo: Infinity, reached: upTo });
+  await readInto(read, peer, holding, own.map(({ hash }) => hash));
+  const named = [...read.values()].flatMap(({ movement: { tokens, keys } }) =>
+    tokens.filter((one) => one.owner === owner && one.mint === mint).map(({ place }) => keys[place])
+  );
+  return [...new Set([...associated, ...accounts.map(({ address }) => address), ...named])];
 }
 
 /**

@@ -235,7 +235,7 @@ async function standingOf(solana: Solana, peer: Peer, order: PayOrder): Promise<
     return { mint, held, coins, creates: receivers.map(() => false), sources: null };
   }
   const usual = usualAccount(solana, { wallet: from, mint: contract }, tokens[0]);
-  const sources = takesFromOthers(order, usual) ? await sourcesOf(solana, peer, order) : null;
+  const sources = takesFromOthers(order, usual) ? await sourcesOf(solana, peer, order, mint) : null;
   const held = sources === null
     ? heldIn(usual, from)
     : sources.reduce((sum, { amount }) => sum + BigInt(amount), 0n);

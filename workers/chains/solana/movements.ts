@@ -122,7 +122,10 @@ function tokensTo({ tokens }: Movement, { addresses, contracts }: WatchList): Ga
     const amount = sumOf(mine);
     if (amount <= 0n) return [];
     const { owner, mint } = mine[0];
-    const index = mine.find(({ before, after }) => after > before)!.place;
+    // The first by its number: in what order a node lists balances must not make two deposits of one.
+    const index = Math.min(
+      ...mine.filter(({ before, after }) => after > before).map((one) => one.place),
+    );
     const payers = payersOf(tokens, mint);
     return [{
       ...{ index, to: owner, contract: mint, amount },

@@ -43,11 +43,16 @@ const WHOLE = {
 /** Reads the blocks of a range, each with the transfers to the watch list. */
 export async function* scanRange(
   solana: Solana,
-  { from, to, by }: { readonly from: number; readonly to: number; readonly by?: "index" },
+  { from, to, by }: {
+    readonly from: number;
+    readonly to: number;
+    readonly by?: "index" | "blocks";
+  },
   watch: WatchList,
 ): AsyncGenerator<Scanned> {
   let last: Block | null = null;
-  const bySignatures = by === "index" || readsBySignatures(watch, to - from + 1);
+  const bySignatures = by !== "blocks" &&
+    (by === "index" || readsBySignatures(watch, to - from + 1));
   const many = bySignatures ? SLOTS_BY_SIGNATURES : SLOTS_AT_ONCE;
   for (let at = from; at <= to; at += many) {
     const part = { from: at, to: Math.min(to, at + many - 1), bySignatures, by };
@@ -75,8 +80,8 @@ interface Part {
   readonly from: number;
   readonly to: number;
   readonly bySignatures: boolean;
-  /** Set if whole blocks may not be read instead. */
-  readonly by?: "index";
+  /** Set if only the one or the other may be read. */
+  readonly by?: "index" | "blocks";
 }
 
 async function readPart(solana: Solana, part: Part, watch: WatchList): Promise<Scanned[]> {
@@ -158,14 +163,16 @@ async function provenIn(
   return proven;
 }
 
-/** Finds the transfers of a block to watched addresses. */
+/** Finds the transfers of a block to watched addresses: in the whole block, because an index may have hidden them. */
 export async function searchBlock(
   solana: Solana,
   height: number,
   watch: WatchList,
 ): Promise<Transfer[]> {
   const found: Transfer[] = [];
-  for await (const { transfers } of scanRange(solana, { from: height, to: height }, watch)) {
+  for await (
+    const { transfers } of scanRange(solana, { from: height, to: height, by: "blocks" }, watch)
+  ) {
     found.push(...transfers);
   }
   return found;

@@ -1,0 +1,105 @@
+/** Searches of blocks for what explains a gain, and what known transfers explain of it. @module */
+import { deleteGain, type GainRow, upsertGain } from "../../db/accounts/onchain_balances.ts";
+import { sumArrived } from "../../db/deposits/deposit_proofs.ts";
+import { reading } from "../../db/transaction.ts";
+import { recordTransfers } from "../../domain/deposits/scan_results.ts";
+import { toUnits } from "../../domain/money.ts";
+import { ChainError } from "../chains/chain.ts";
+import type { WorkerContext } from "../worker_context.ts";
+import type { Gain, GainWork } from "./balance_gains.ts";
+
+/** An unexplained part of a gain, with the reason. */
+export interface Rest {
+  above: number;
+  height: number;
+  gained: bigint;
+  error: string;
+}
+
+/** By how much a gain is recorded as more than what is known where nodes do not tell how much more it may be. */
+export const UNTOLD = 1n;
+/** Most blocks that one pass searches one by one where nodes do not tell old balances. */
+const BLOCKS_AT_ONCE = 64;
+
+/** Adds up the known transfers in the blocks of a gain, in base units. */
+export async function arrivedIn(
+  { context, place }: GainWork,
+  { address, contract, decimals, above, height }: Omit<Gain, "gained">,
+): Promise<bigint> {
+  const of = [{ address, contract, from: above + 1, to: height }];
+  const [sum] = await reading(context.pool, (db) => sumArrived(db, place, of));
+  return toUnits(sum, decimals);
+}
+
+/** Searches one block and records its transfers. Gives their sum for the address. */
+export async function searchAt(
+  { context, place, watch, reader }: GainWork,
+  { address, contract }: Gain,
+  height: number,
+  enough: bigint,
+): Promise<bigint> {
+  const contracts = new Set(contract === null ? [] : [contract]);
+  const only = { ...watch, addresses: new Set([address]), contracts };
+  const transfers = await reader.search({ height }, only, contract === null ? enough : 0n);
+  const seen = { transfers, coins: false };
+  await context.step((tx) => recordTransfers(tx, context.actor, place, seen));
+  return transfers.filter((one) => one.to === address && sameContract(one.contract, contract))
+    .reduce((sum, { amount }) => sum + amount, 0n);
+}
+
+/**
+ * Searches every block of the range, some in each pass, where nodes no longer have old balances, or tell less of a gain
+ * than there was. Once all blocks were read and show nothing, a gain is given up of which nothing but {@link UNTOLD} is
+ * missing, if nodes tell none either. Any other stays.
+ *
+ * @param told what nodes tell of the gain now; null where they cannot
+ */
+export async function searchOn(
+  work: GainWork,
+  gain: Gain,
+  row: GainRow,
+  told: bigint | null,
+): Promise<void> {
+  const { context, place } = work;
+  const to = Math.min(row.height, row.searched + BLOCKS_AT_ONCE);
+  let [searched, found] = [row.searched, BigInt(row.found)];
+  let error = "not searched to its end yet";
+  try {
+    while (searched < to && found < gain.gained) {
+      found += await searchAt(work, gain, searched + 1, gain.gained - found);
+      searched++;
+    }
+  } catch (fault) {
+    if (!(fault instanceof ChainError)) throw fault;
+    error = fault.message.slice(0, 500);
+  }
+  if (found >= gain.gained) return await context.step((tx) => deleteGain(tx, place, row));
+  const ended = searched === row.height;
+  const arrived = await arrivedIn(work, gain);
+  if (ended && told === arrived && gain.gained === arrived + UNTOLD) {
+    return await context.step((tx) => deleteGain(tx, place, row));
+  }
+  if (ended) error = "the nodes report no transfer that explains it";
+  const rest = { above: row.above, height: row.height, gained: gain.gained, error };
+  const progress = ended ? {} : { searched, found: `${found}` };
+  await context.step((tx) => upsertGain(tx, place, { ...rowOf(context, gain, rest), ...progress }));
+}
+
+/** A gain as it is recorded. */
+export function rowOf(context: WorkerContext, { address, contract }: Gain, rest: Rest) {
+  return {
+    address,
+    contract: contract ?? "",
+    above: rest.above,
+    height: rest.height,
+    gained: `${rest.gained}`,
+    searched: rest.above,
+    found: "0",
+    error: rest.error,
+    at: context.actor.at,
+  };
+}
+
+function sameContract(one: string | null, other: string | null): boolean {
+  return one?.toLowerCase() === other?.toLowerCase();
+}
