@@ -134,7 +134,8 @@ export interface Chain {
    */
   usesIndex(blocks: number, watch: WatchList): boolean;
   /**
-   * Reads one transaction or block as deep as the node permits, calls inside contracts included.
+   * Reads one transaction or block as deep as the node permits, calls inside contracts included, and a block without the
+   * help of an index that may lack something.
    * With `enough`, calls are left out where the rest explains so many base units of the coin.
    */
   search(
