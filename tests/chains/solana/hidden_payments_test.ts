@@ -163,7 +163,7 @@ Deno.test("what came to an address between two links is neither a gain nor a dep
   );
   equal((await send("DELETE", `/v1/accounts/${id}/assign/${address}`)).status, 200);
   await mine();
-  await node.pay(address, 4n * SOL);
+  scene.hide([await node.pay(address, 4n * SOL)], { blocks: true });
   await mine(2);
   equal((await send("POST", `/v1/accounts/${id}/assign/${address}`)).status, 200);
   await mine(2);
