@@ -18,7 +18,6 @@ import {
   moves,
   plantMint,
 } from "../../support/nodes/solana_tokens.ts";
-import { rowsOf } from "../../support/realm.ts";
 import { openSolanaFixture } from "../../support/solana_deposit_fixture.ts";
 
 const SOL = 1_000_000_000n;
