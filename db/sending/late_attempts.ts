@@ -1,6 +1,6 @@
 /**
- * Statements on attempts that expire: the blocks in which scans saw them, and those that were mined although they had
- * been given up.
+ * Statements on the blocks in which scans saw attempts, and on those that were mined although they had been given up as
+ * expired.
  * @module
  */
 import type { NetworkKey } from "../chains/cursors.ts";
@@ -51,6 +51,10 @@ export async function forgetSeen(
   await tx`
     update order_attempts set seen_height = null
     where hash = ${hash} and seen_height = ${height} and late_order_id is null`;
+  await tx`
+    update reserved_inputs set consumed_by = null, consumed_height = null
+    where consumed_by = ${hash} and consumed_height = ${height}
+      and order_id in (select order_id from order_attempts where hash = ${hash})`;
 }
 
 /** Lists the attempts of open orders of some ramps that a scanned block has, oldest first. */
@@ -60,12 +64,13 @@ export async function selectSeenOpen(
   ramps: readonly string[],
 ): Promise<SeenAttempt[]> {
   return await db<SeenAttempt[]>`
-    select k.hash, k.seen_height as height, o.id as order
+    select distinct k.hash, coalesce(k.seen_height, c.consumed_height)::float8 as height, o.id as order
     from chain_orders o join order_attempts k on k.order_id = o.id
+      left join reserved_inputs c on c.order_id = o.id and c.consumed_by = k.hash
     where o.state in ('signed', 'sent', 'mined') and o.chain = ${place.chain} and o.network = ${place.network}
       and o.ramp = any (${`{${ramps.join(",")}}`}::text::uuid[])
-      and not k.dropped and k.seen_height is not null
-    order by k.seen_height, k.hash`;
+      and not k.dropped and (k.seen_height is not null or c.input is not null)
+    order by height, k.hash`;
 }
 
 /**

@@ -1,7 +1,8 @@
 /**
- * Transactions of ours that expire, and of which nodes told both that a block has them and that they expired. Those that
- * were given up as expired and were mined all the same the reconciliation books like a payment that was found: their
- * order may have paid again, or given its value back. What a scanned block had, and all nodes deny, it forgets.
+ * Transactions of ours of which nodes told both that a block has them and that they can never be mined: they expired, or
+ * another used their nonce or coins. Those that were given up as expired and were mined all the same the reconciliation
+ * books like a payment that was found: their order may have paid again, or given its value back. What a scanned block
+ * had, and all nodes deny, it forgets.
  * @module
  */
 import type { QuarantinedRamp } from "../../db/recovery/recoveries.ts";
@@ -67,8 +68,8 @@ export async function takeMinedLate(work: LateSearch, obstacles: string[]): Prom
 
 /**
  * Forgets the blocks in which scans saw transactions of open orders, where these blocks are read anew without them and
- * all nodes prove that they have expired: each order is then given up by the worker's own proof. What only as many nodes
- * as the quorum deny is an obstacle: some of them lie now, or lied when the block was scanned.
+ * all nodes prove that they can never be mined: each order is then given up by the worker's own proof. What only as many
+ * nodes as the quorum deny is an obstacle: some of them lie now, or lied when the block was scanned.
  *
  * @returns whether there was one
  */
@@ -81,14 +82,14 @@ export async function forgetVanished(work: LateSearch, obstacles: string[]): Pro
     const what = `block ${one.height} had ${one.hash} of order ${one.order} when it was scanned`;
     try {
       const { order, query } = await questionOf(work, one);
-      if (!hasExpired(await work.chain.status(query))) continue;
+      if ((await work.chain.status(query)).state !== "dropped") continue;
       if (await isGone(work, one, { order, query })) {
         await context.step((tx) => forgetSeen(tx, one));
         forgotten = true;
       } else {
         obstacles.push(
-          `${what}, nodes say that it expired unmined, and not all say so: find out which lie, take them out of` +
-            " the configuration, and run it again",
+          `${what}, nodes say that it can never be mined, and not all say so: find out which lie, take them out` +
+            " of the configuration, and run it again",
         );
       }
     } catch (error) {
@@ -149,14 +150,18 @@ async function readLate(work: LateSearch, late: SeenAttempt): Promise<FoundTrans
   };
 }
 
-/** Whether no node has an attempt in a block: all prove its expiry, and the block that a scan saw is read without it. */
+/** Whether no node has an attempt in a block: all prove the same, and the block that a scan saw is read without it. */
 async function isGone(
   work: LateSearch,
   seen: SeenAttempt,
   { order, query }: Asked,
 ): Promise<boolean> {
   const status = await work.chain.status({ ...query, all: true });
-  return hasExpired(status) && await isReadWithout(work, seen, order.sender);
+  if (status.state !== "dropped") return false;
+  return await isReadWithout(work, seen, {
+    signer: order.sender,
+    inputs: query.attempts[0].inputs,
+  });
 }
 
 /**
@@ -168,10 +173,10 @@ async function isGone(
 async function isReadWithout(
   { chain }: LateSearch,
   { hash, height }: SeenAttempt,
-  signer: string,
+  { signer, inputs }: { signer: string; inputs: readonly string[] },
 ): Promise<boolean> {
-  const none = new Set<string>();
-  const watch = { addresses: new Set([signer]), inputs: none, contracts: none };
+  const contracts = new Set<string>();
+  const watch = { addresses: new Set([signer]), inputs: new Set(inputs), contracts };
   const head = await chain.head();
   for (const around of [0, AROUND]) {
     const to = Math.min(head.height, height + around);

@@ -170,9 +170,8 @@ async function reconcilePlace(
     if (tooFew !== null) obstacles.push(tooFew);
   } else obstacles.push(UNREAD);
   await followSigned(work);
-  const timed = chain.traits.validity !== null;
-  // What expired, and was seen only in a block that nodes made up, is new again, and is asked about.
-  if (timed && await forgetVanished(work, obstacles)) await followSigned(work);
+  // What can never be mined, and was seen only in a block that nodes made up, is given up, or asked about.
+  if (await forgetVanished(work, obstacles)) await followSigned(work);
   const taken = await takeAll(work, obstacles);
   // An order that can never be mined may have been ordered anew, and paid by one of these.
   const isOther = ({ unmatched, calls }: Taken) => unmatched.length > 0 || calls !== undefined;

@@ -59,7 +59,7 @@ async function expiryOf(
 }
 
 /**
- * Puts the ramp of an order into quarantine where nodes prove that its transaction expired unmined, and a block that they
+ * Puts the ramp of an order into quarantine where nodes prove that its transaction can never be mined, and a block that they
  * still have showed it when it was scanned, and that for minutes: they lied then, or lie now, and the order would wait for
  * ever. The reconciliation tells which.
  */
@@ -110,6 +110,7 @@ export async function lossOf(
 ): Promise<Drop> {
   const { context, chain, place } = work;
   if (status.proof === "expired") return await expiryOf(work, order, status);
+  await doubtSeen(work, order);
   const drop = dropOf(status);
   if (!chain.traits.coins) return drop;
   const inputs = [...new Set(living.flatMap((one) => one.inputs))];
