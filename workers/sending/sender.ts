@@ -37,6 +37,7 @@ import {
   noteError,
   refuseOrder,
 } from "../../domain/sending/order_states.ts";
+import { PURPOSE_RULES } from "../../domain/sending/order_purposes.ts";
 import { doubtRestart } from "../../domain/sending/quarantine.ts";
 import { noteRampCost } from "../../domain/sending/ramp_costs.ts";
 import { ORDER_HANDLERS } from "./order_handlers.ts";
@@ -305,6 +306,7 @@ async function dropOrRestart(
     await assertProven(tx, current, living);
     const { endsDropped, giveUp } = ORDER_HANDLERS[current.purpose];
     if (endsDropped) return false; // no parent is left to pay for
+    if (isFilled(current, proof)) return false;
     const detail = await (giveUp ?? doubtRestart)(tx, actor, current, proof);
     // In quarantine nothing ends unpaid, and a reconciliation waits for what may still be mined.
     const isHeld = proof.proof === "expired" && await lockQuarantine(tx, current.ramp) !== null;
@@ -315,6 +317,11 @@ async function dropOrRestart(
   });
   if (renewed) return 0;
   return await finish(work, { state: "dropped", error, proof, living });
+}
+
+/** Whether the nonce that an order was to use up is used by another: it is not made anew, as it would be the same bytes. */
+function isFilled({ purpose }: OrderRow, { proof }: DropProof): boolean {
+  return proof === "consumed" && PURPOSE_RULES[purpose].fillsNonce;
 }
 
 /** The end of an order whose bytes were sent. */
@@ -338,13 +345,16 @@ async function endOrder(tx: Tx, order: OrderRow, end: Ending): Promise<OrderRow>
 /** Records the end of an order, and books its consequences. */
 async function finish(work: OrderWork, end: Ending): Promise<null> {
   const { context, onCheckpoint } = work;
-  await endInTurn(work, end.state, async (tx, current) => {
+  const doubt = await endInTurn(work, end.state, async (tx, current) => {
     const ended = await endOrder(tx, current, end);
     await settleCoins(tx, ended);
     await releaseInputs(tx, context.actor, ended);
     await ORDER_HANDLERS[ended.purpose].settle(tx, context.actor, ended);
     await noteRampCost(tx, ended);
+    if (end.state !== "dropped" || !isFilled(ended, end.proof)) return null;
+    return await doubtRestart(tx, context.actor, ended, end.proof); // once, as it has ended
   });
+  if (doubt !== null) context.log("error", "a ramp is in quarantine", { detail: doubt });
   await onCheckpoint("settled");
   return null;
 }
