@@ -136,7 +136,7 @@ Deno.test("a payment on Solana that a scanned block shows is not given up, whate
   );
   match(detail, /can never be mined, and block \d+, which was scanned, has it/);
   const [told] = await reconcile(ramp.realm, () => fail("nobody is asked"));
-  match(told.obstacles.join(), /nodes say that it expired unmined, and not all say so/);
+  match(told.obstacles.join(), /nodes say that it can never be mined, and not all say so/);
   equal((await attemptsOf(ramp))[0].proof, null);
   const dropped = ramp.realm.command((tx) =>
     tx`update order_attempts set dropped = true, proof = 'expired', proof_height = 1, proof_reached = 9e9
