@@ -14,10 +14,11 @@ export interface RateRow {
 const COLUMNS = ["base", "currency", "rate", "source", "owner", "updated_at"] as const;
 
 /**
- * Writes rates; of two for a pair the newer counts. None is of the future by the database's clock: that of a process whose
- * clock is far ahead would stand before all later ones until then. Gives the number written.
+ * Copies rates of the installation into a realm; of two for a pair the newer counts. None is of the future by the realm's
+ * database: that of another server whose clock is far ahead would stand before all later ones until then. Gives the number
+ * written.
  */
-export async function upsertRates(db: Db, rates: readonly RateRow[]): Promise<number> {
+export async function copyRateRows(db: Db, rates: readonly RateRow[]): Promise<number> {
   const rows = await db`
     insert into rates (base, currency, rate, source, owner, updated_at)
     select r.base, r.currency, r.rate, r.source, r.owner,
@@ -31,6 +32,25 @@ export async function upsertRates(db: Db, rates: readonly RateRow[]): Promise<nu
         or (excluded.updated_at = rates.updated_at and excluded.rate <> rates.rate)
     returning base`;
   return rows.length;
+}
+
+/** A rate that is dated as it is written. */
+export type UndatedRate = Omit<RateRow, "updated_at">;
+
+/**
+ * Writes rates, dated by the database's clock: that of a process, which may be behind, decides nothing, so the rate that is
+ * set last counts. Gives them as written.
+ */
+export async function setRates(db: Db, rates: readonly UndatedRate[]): Promise<RateRow[]> {
+  return await db<RateRow[]>`
+    insert into rates (base, currency, rate, source, owner, updated_at)
+    select r.base, r.currency, r.rate, r.source, r.owner, date_trunc('milliseconds', clock_timestamp())
+    from jsonb_to_recordset(${JSON.stringify(rates)}::text::jsonb)
+      r(base text, currency text, rate numeric, source text, owner uuid)
+    order by r.base, r.currency
+    on conflict (base, currency) do update set rate = excluded.rate, source = excluded.source,
+      owner = excluded.owner, updated_at = excluded.updated_at
+    returning ${db(COLUMNS)}`;
 }
 
 /** Reads rates, of a base or into a currency where these are given. */

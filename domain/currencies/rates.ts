@@ -7,7 +7,7 @@
 import { z } from "zod";
 import { selectCurrencyByName } from "../../db/currencies/currencies.ts";
 import type { Db, Tx } from "../../db/database.ts";
-import { type RateRow, selectRateOf, selectRates, upsertRates } from "../../db/currencies/rates.ts";
+import { type RateRow, selectRateOf, selectRates, setRates } from "../../db/currencies/rates.ts";
 import type { Actor } from "../actor.ts";
 import { findAsset } from "../assets.ts";
 import { spellOut } from "../canonical_json.ts";
@@ -61,13 +61,11 @@ export async function setRate(tx: Tx, actor: Actor, input: NewRate): Promise<Rat
   const known = findAsset(input.base) !== null || CURRENCIES.has(input.base) ||
     (!operator && await selectCurrencyByName(tx, input.base) !== null);
   if (!known) throw new DomainError("asset.unknown", "there is no such asset");
-  const row: RateRow = {
+  const [row] = await setRates(tx, [{
     ...input,
     source: operator ? "operator" : "manual",
     owner: operator ? null : actor.user,
-    updated_at: actor.at,
-  };
-  await upsertRates(tx, [row]);
+  }]);
   return row;
 }
 

@@ -1,5 +1,11 @@
 /** Copies of the installation's rates in the realms: each realm reads its own. @module */
-import { type RateRow, selectRatesAfter, upsertRates } from "../../db/currencies/rates.ts";
+import {
+  copyRateRows,
+  type RateRow,
+  selectRatesAfter,
+  setRates,
+  type UndatedRate,
+} from "../../db/currencies/rates.ts";
 import type { Database, Pool } from "../../db/database.ts";
 import { realmPages } from "../../db/realms/realm_pages.ts";
 import { locking, reading } from "../../db/transaction.ts";
@@ -9,9 +15,12 @@ const REALMS_AT_ONCE = 4;
 /** Rates that one transaction copies. */
 const COPIED_AT_ONCE = 5000;
 
-/** Stores fetched rates of the installation. */
-export async function keepRates(platform: Pool, rates: readonly RateRow[]): Promise<void> {
-  if (rates.length > 0) await locking(platform, (tx) => upsertRates(tx, rates));
+/** Stores fetched rates of the installation; gives them as stored, with their time. */
+export async function keepRates(
+  platform: Pool,
+  rates: readonly UndatedRate[],
+): Promise<RateRow[]> {
+  return rates.length === 0 ? [] : await locking(platform, (tx) => setRates(tx, rates));
 }
 
 /**
@@ -33,7 +42,7 @@ export async function spreadRates(
           const pool = location.encryptedUrl === null
             ? database.sharedPool(location)
             : database.realm(location);
-          await locking(pool, (tx) => upsertRates(tx, rates));
+          await locking(pool, (tx) => copyRateRows(tx, rates));
         }),
       );
     }
@@ -46,7 +55,7 @@ export async function copyRates(platform: Pool, realm: Pool, after: number): Pro
     const since = newest;
     const rates = await reading(platform, (db) => selectRatesAfter(db, since, COPIED_AT_ONCE));
     if (rates.length === 0) return newest;
-    await locking(realm, (tx) => upsertRates(tx, rates));
+    await locking(realm, (tx) => copyRateRows(tx, rates));
     newest = rates[rates.length - 1].updated_at;
     if (rates.length < COPIED_AT_ONCE) return newest;
   }

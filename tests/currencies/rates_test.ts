@@ -1,5 +1,6 @@
 import { deepEqual, equal, ok } from "node:assert/strict";
-import { upsertRates } from "../../db/currencies/rates.ts";
+import { copyRateRows } from "../../db/currencies/rates.ts";
+import { setRate } from "../../domain/currencies/rates.ts";
 import { rowsOf, testRealm } from "../support/realm.ts";
 import { sharing } from "../support/sharing.ts";
 
@@ -23,10 +24,23 @@ test("PUT /v1/rates sets the rate that GET /v1/rates shows; the younger counts",
   deepEqual((await realm.admin.send("GET", "/v1/rates?base=LTC")).body, []);
 });
 
+test("a rate that a process sets whose clock is hours behind counts, and so does the next one", async (realm) => {
+  const set = (behindMs: number, rate: string) => {
+    const actor = { ...realm.admin.actor, at: Date.now() - behindMs };
+    return realm.command((tx) => setRate(tx, actor, { base: "BTC", currency: "SEK", rate }));
+  };
+  for (const [behindMs, rate] of [[0, "1"], [7_200_000, "2"], [0, "3"]] as const) {
+    const { updated_at } = await set(behindMs, rate);
+    ok(Math.abs(updated_at - Date.now()) < 3_600_000);
+    const read = await realm.admin.send("GET", "/v1/rates?base=BTC&currency=SEK");
+    deepEqual([read.body[0].rate, read.body[0].updated_at], [rate, updated_at]);
+  }
+});
+
 test("a rate of a process whose clock is far ahead gives way to the next one", async (realm) => {
   const row = { base: "BTC", currency: "CHF", source: "manual", owner: null };
   const write = (rate: string, updated_at: number) =>
-    realm.command((tx) => upsertRates(tx, [{ ...row, rate, updated_at }]));
+    realm.command((tx) => copyRateRows(tx, [{ ...row, rate, updated_at }]));
   await write("1", Date.now() + 86_400_000);
   const read = async () =>
     (await realm.admin.send("GET", "/v1/rates?base=BTC&currency=CHF")).body[0];

@@ -221,8 +221,6 @@ async function migrateRemaining(_: Pool, given: RepeatDependencies): Promise<voi
 async function fetchRates(platform: Pool, given: RepeatDependencies): Promise<void> {
   if (given.rates === null) return;
   const prices = await given.rates.fetchPrices(given.signal);
-  const updated_at = given.now();
-  const rows = prices.map((price) => ({ ...price, source: "market", owner: null, updated_at }));
-  await keepRates(platform, rows);
-  await spreadRates(given.database, rows, given.only);
+  const rates = prices.map((price) => ({ ...price, source: "market", owner: null }));
+  await spreadRates(given.database, await keepRates(platform, rates), given.only);
 }
