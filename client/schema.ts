@@ -5755,7 +5755,7 @@ export interface components {
             /** @description Blocks seen and not yet scanned. */
             lag: number | null;
             scanned_at: number | null;
-            /** @description Null until a worker has read a block of the chain for the realm: it has no ramp there yet, or no node was ever reached, which the workers' log tells. */
+            /** @description Null where the realm has no ramp and no linked address there yet, so that no worker reads it. */
             healthy: boolean | null;
             /** @description Why the chain is not followed, or a matter for an operator: nodes that contradict each other, deposits that too few of them confirm. */
             error: string | null;
@@ -7396,8 +7396,11 @@ export interface components {
             created_at: number;
         };
         Health: {
-            /** @enum {string} */
-            status: "ok" | "unavailable";
+            /**
+             * @description `degraded`: it serves, and something in `checks` waits for an operator.
+             * @enum {string}
+             */
+            status: "ok" | "degraded" | "unavailable";
             checks?: {
                 [key: string]: unknown;
             };

@@ -51,6 +51,19 @@ export async function selectCursors(db: Db): Promise<CursorRow[]> {
     from chain_cursors order by chain, network`;
 }
 
+/** Of some places without a cursor, those that the realm has ramps or watched addresses on: no node was reached yet. */
+export async function selectUnreached(
+  db: Db,
+  places: readonly NetworkKey[],
+): Promise<NetworkKey[]> {
+  return await db<NetworkKey[]>`
+    select p.chain, p.network
+    from jsonb_to_recordset(${JSON.stringify(places)}::text::jsonb) p(chain text, network text)
+    where exists (select from ramps r where r.chain = p.chain and r.network = p.network)
+      or exists (select from external_addresses e
+        where e.chain = p.chain and e.network = p.network and e.deleted_at is null)`;
+}
+
 /** Begins a place's cursor, unless it has begun. */
 export async function insertCursor(
   tx: Tx,

@@ -12,6 +12,8 @@ export interface Sample {
 
 /** Samples of one realm, at most. */
 const SAMPLES_MAX = 5000;
+/** A network that no worker has read for so long after its first ramp, in seconds, is unhealthy: its nodes were never reached. */
+const UNREACHED_S = 60;
 /** A backlog is counted no further: its size beyond that tells nothing more. */
 const BACKLOG_MAX = 100_000;
 
@@ -44,8 +46,15 @@ export async function measureRealm(db: Db): Promise<Sample[]> {
       from solvency
     ), followed as (
       select jsonb_build_object('chain', chain, 'network', network) as labels, head, height,
-        halted is not null as halted, extract(epoch from now() - scanned_at) as age
+        halted is not null as halted, extract(epoch from now() - scanned_at) as age,
+        error is null and warning is null and halted is null as healthy
       from chain_cursors
+    ), unreached as (
+      select jsonb_build_object('chain', chain, 'network', network) as labels,
+        extract(epoch from now() - min(created_at)) as age
+      from ramps r
+      where not exists (select from chain_cursors c where c.chain = r.chain and c.network = r.network)
+      group by chain, network
     ), samples (name, labels, value) as (
       select 'purser_jobs', jsonb_build_object('job', name, 'state', state), jobs from open_jobs
       union all select 'purser_jobs', jsonb_build_object('job', name, 'state', 'dead'), count(*)
@@ -72,6 +81,9 @@ export async function measureRealm(db: Db): Promise<Sample[]> {
       union all select 'purser_chain_scanned_height', labels, height from followed
       union all select 'purser_chain_lag_blocks', labels, greatest(0, head - height) from followed
       union all select 'purser_chain_scan_age_seconds', labels, age from followed
+      union all select 'purser_chain_scan_age_seconds', labels, age from unreached
+      union all select 'purser_chain_healthy', labels, healthy::integer from followed
+      union all select 'purser_chain_healthy', labels, 0 from unreached where age > ${UNREACHED_S}
       union all select 'purser_chain_halted', labels, halted::integer from followed
       union all select 'purser_ramps_quarantined', jsonb_build_object('chain', chain, 'network', network), count(*)
         from ramps where quarantined is not null group by chain, network
@@ -143,6 +155,37 @@ export async function selectMeasurements(
       jsonb_to_recordset(m.samples) s(name text, labels jsonb, value float8)
     group by s.name, s.labels ${perRealm ? db`, r.id` : db``}
     order by s.name, s.labels ${perRealm ? db`, r.id` : db``} limit ${limit}`;
+}
+
+/** A network as workers last measured it in the realms that use it. */
+export interface MeasuredNetwork {
+  chain: string;
+  network: string;
+  /** The newest block that a node has shown; null where none was ever reached. */
+  height: number | null;
+  /** The last block that all realms have scanned. */
+  scanned: number | null;
+  lag: number | null;
+  /** Whether it is in order in all realms; null where that is not known yet. */
+  healthy: boolean | null;
+  /** Seconds since the realm that is furthest behind was scanned; before its first scan, since its first ramp. */
+  age: number;
+}
+
+/** Reads what was last measured of the networks. */
+export async function selectMeasuredNetworks(db: Db): Promise<MeasuredNetwork[]> {
+  return await db<MeasuredNetwork[]>`
+    select s.labels ->> 'chain' as chain, s.labels ->> 'network' as network,
+      max(s.value) filter (where s.name = 'purser_chain_height') as height,
+      min(s.value) filter (where s.name = 'purser_chain_scanned_height') as scanned,
+      max(s.value) filter (where s.name = 'purser_chain_lag_blocks') as lag,
+      bool_and(s.value > 0) filter (where s.name = 'purser_chain_healthy') as healthy,
+      max(s.value + extract(epoch from now() - m.measured_at)::float8)
+        filter (where s.name = 'purser_chain_scan_age_seconds') as age
+    from realm_measurements m, jsonb_to_recordset(m.samples) s(name text, labels jsonb, value float8)
+    where s.name in ('purser_chain_height', 'purser_chain_scanned_height', 'purser_chain_lag_blocks',
+      'purser_chain_healthy', 'purser_chain_scan_age_seconds')
+    group by 1, 2 having max(s.value) filter (where s.name = 'purser_chain_scan_age_seconds') is not null`;
 }
 
 /** The realms, and how old the oldest of their measurements is, in seconds; null where there is none. */

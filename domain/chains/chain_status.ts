@@ -1,6 +1,11 @@
 /** Views of assets and chains: the registry, and the scanning state of each chain. @module */
 import { z } from "zod";
-import { type CursorRow, selectCursors } from "../../db/chains/cursors.ts";
+import {
+  type CursorRow,
+  type NetworkKey,
+  selectCursors,
+  selectUnreached,
+} from "../../db/chains/cursors.ts";
 import type { Db } from "../../db/database.ts";
 import { countGains } from "../../db/accounts/onchain_balances.ts";
 import { selectQuarantinedPlaces } from "../../db/sending/quarantine.ts";
@@ -46,8 +51,7 @@ export const ChainView = z.object({
   scanned_at: z.number().int().nullable(),
   healthy: z.boolean().nullable().meta({
     description:
-      "Null until a worker has read a block of the chain for the realm: it has no ramp " +
-      "there yet, or no node was ever reached, which the workers' log tells.",
+      "Null where the realm has no ramp and no linked address there yet, so that no worker reads it.",
   }),
   error: z.string().nullable().meta({
     description:
@@ -90,25 +94,30 @@ export async function listChains(
   const gains = await countGains(db);
   const quarantines = await selectQuarantinedPlaces(db);
   const places = CHAINS.flatMap((chain) => [false, true].map((testnet) => ({ chain, testnet })));
-  return places.filter(({ chain, testnet }) => isConfigured(settings, chain.id, testnet))
+  const shown = places.filter(({ chain, testnet }) => isConfigured(settings, chain.id, testnet))
     .map(({ chain, testnet }) => {
       const network = networkOf(settings, chain.id, testnet);
-      const cursor = cursors.find((one) => one.chain === chain.id && one.network === network);
-      return {
-        chain: chain.id,
-        blockchain: chain.name,
-        network,
-        testnet,
-        confirmations: depthOf(settings, chain.id, testnet),
-        ...witnessesOf(settings, chain.id, testnet),
-        ...told(
-          progressOf(cursor),
-          quarantines.find((one) => one.chain === chain.id && one.network === network),
-        ),
-        unexplained: gains.find((one) => one.chain === chain.id && one.network === network)
-          ?.count ?? 0,
-      };
+      const isHere = (one: NetworkKey) => one.chain === chain.id && one.network === network;
+      return { chain, testnet, network, isHere, cursor: cursors.find(isHere) };
     });
+  const unread = shown.filter(({ cursor }) => cursor === undefined)
+    .map(({ chain, network }) => ({ chain: chain.id, network }));
+  const unreached = unread.length === 0 ? [] : await selectUnreached(db, unread);
+  return shown.map(({ chain, testnet, network, isHere, cursor }) => {
+    return {
+      chain: chain.id,
+      blockchain: chain.name,
+      network,
+      testnet,
+      confirmations: depthOf(settings, chain.id, testnet),
+      ...witnessesOf(settings, chain.id, testnet),
+      ...told(
+        progressOf(cursor, unreached.some(isHere)),
+        quarantines.find(isHere),
+      ),
+      unexplained: gains.find(isHere)?.count ?? 0,
+    };
+  });
 }
 
 /** Picks the error to show. A quarantine comes first, because nothing is sent meanwhile. */
@@ -126,7 +135,8 @@ export function lagOf(head: number, scanned: number): number {
   return Math.max(0, head - scanned);
 }
 
-function progressOf(cursor: CursorRow | undefined) {
+/** Shows how far a network was read; that none was ever reached matters only where one is needed. */
+function progressOf(cursor: CursorRow | undefined, isNeeded: boolean) {
   if (cursor === undefined) {
     return {
       height: null,
@@ -134,8 +144,8 @@ function progressOf(cursor: CursorRow | undefined) {
       scanned: null,
       lag: null,
       scanned_at: null,
-      healthy: null,
-      error: null,
+      healthy: isNeeded ? false : null,
+      error: isNeeded ? "no node has been reached yet" : null,
     };
   }
   const halted = cursor.halted === null ? null : String(cursor.halted.detail);

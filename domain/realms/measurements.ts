@@ -52,6 +52,10 @@ const MEASURED: Readonly<Record<string, { help: string; aggregate: Aggregate }>>
   purser_chain_scanned_height: { help: "Last block that was scanned.", aggregate: "min" },
   purser_chain_lag_blocks: { help: "Blocks seen and not yet scanned.", aggregate: "max" },
   purser_chain_scan_age_seconds: { help: "Time since the last scan.", aggregate: "max" },
+  purser_chain_healthy: {
+    help: "0 where nodes were never reached, or something is in the way of reading them.",
+    aggregate: "min",
+  },
   purser_chain_halted: {
     help: "1 where nothing is credited until an operator acts.",
     aggregate: "max",

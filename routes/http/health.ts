@@ -7,16 +7,21 @@ import {
   type DatabaseHealth,
   type SigningHealth,
 } from "../../domain/realms/health.ts";
+import { checkNetworks, type NetworkHealth } from "../../domain/chains/chain_health.ts";
 import { type AnyRoute, route } from "./route.ts";
 import type { Services } from "./services.ts";
 
 const HealthView = z.object({
-  status: z.enum(["ok", "unavailable"]),
+  status: z.enum(["ok", "degraded", "unavailable"]).meta({
+    description: "`degraded`: it serves, and something in `checks` waits for an operator.",
+  }),
   checks: z.record(z.string(), z.unknown()).optional(),
 }).meta({ id: "Health" });
 
 const PROBE_TIMEOUT_MS = 2000;
 const PROBE_INTERVAL_MS = 1000;
+/** Workers measure no more often. */
+const NETWORKS_INTERVAL_MS = 15_000;
 /**
  * A clock that differs more from the database's is wrong: keys would live too long, or not at all.
  */
@@ -48,8 +53,12 @@ export const healthRoutes: readonly AnyRoute[] = [
     others: { 503: { description: "It cannot; `checks` has the reason.", answer: HealthView } },
     errors: [],
     handle: async ({ services, at }) => {
-      const found = await soon(probe(services, at));
-      const { chains = {}, ...signing } = found?.signing ?? {};
+      const [found, networks] = await Promise.all([
+        soon(probe(services, at)),
+        soon(networkProbes(services, at)),
+      ]);
+      const { chains: quarantines = {}, ...signing } = found?.signing ?? {};
+      const chains = chainsOf(networks ?? {}, quarantines);
       const installation = found === null ? {} : { ...signing, platform_key: found.platformKey };
       const ok = found !== null && found.migrated && found.platformKey &&
         Math.abs(found.clockAheadMs) <= CLOCK_OFF_MS;
@@ -70,7 +79,7 @@ export const healthRoutes: readonly AnyRoute[] = [
       return {
         status: ok ? 200 : 503,
         body: JSON.stringify({
-          status: ok ? "ok" : "unavailable",
+          status: !ok ? "unavailable" : isDegraded(found, chains) ? "degraded" : "ok",
           checks: { database, ...replicaCheck(services), installation, chains },
         }),
         headers: { "content-type": "application/json" },
@@ -94,17 +103,56 @@ interface Finding extends DatabaseHealth {
   clockAheadMs: number;
 }
 
-/** One probe a second for all callers: the route is open to everybody. */
-const probes = new WeakMap<Services, { at: number; finding: Promise<Finding> }>();
+type Networks<T> = Record<string, Record<string, T>>;
+type ShownNetwork = Partial<NetworkHealth> & { quarantined: number };
 
-function probe(services: Services, at: number): Promise<Finding> {
-  const last = probes.get(services);
-  if (last !== undefined && Math.abs(at - last.at) < PROBE_INTERVAL_MS) return last.finding;
-  const finding = measure(services);
-  finding.catch(() => {}); // those who wait see the failure
-  probes.set(services, { at, finding });
-  return finding;
+/** Puts the health of networks beside the quarantines there; one with a quarantine is unhealthy. */
+function chainsOf(
+  networks: Networks<NetworkHealth>,
+  quarantines: SigningHealth["chains"],
+): Networks<ShownNetwork> {
+  const shown: Networks<ShownNetwork> = {};
+  for (const [chain, all] of Object.entries(networks)) {
+    for (const [network, health] of Object.entries(all)) {
+      (shown[chain] ??= {})[network] = { ...health, quarantined: 0 };
+    }
+  }
+  for (const [chain, all] of Object.entries(quarantines)) {
+    for (const [network, { quarantined }] of Object.entries(all)) {
+      const here = shown[chain] ??= {};
+      here[network] = { ...here[network], healthy: false, quarantined };
+    }
+  }
+  return shown;
 }
+
+/** Whether a process that serves has something to tell: what waits for an operator would be missed behind an `ok`. */
+function isDegraded({ signing }: Finding, chains: Networks<ShownNetwork>): boolean {
+  if (signing.halted !== null || signing.waiting !== null || signing.seedless > 0) return true;
+  return Object.values(chains).some((all) =>
+    Object.values(all).some(({ healthy }) => healthy === false)
+  );
+}
+
+/** One probe in an interval for all callers: the route is open to everybody. */
+function openProbe<T>(intervalMs: number, measure: (services: Services) => Promise<T>) {
+  const probes = new WeakMap<Services, { at: number; finding: Promise<T> }>();
+  return (services: Services, at: number): Promise<T> => {
+    const last = probes.get(services);
+    if (last !== undefined && Math.abs(at - last.at) < intervalMs) return last.finding;
+    const finding = measure(services);
+    finding.catch(() => {}); // those who wait see the failure
+    probes.set(services, { at, finding });
+    return finding;
+  };
+}
+
+const probe = openProbe(PROBE_INTERVAL_MS, measure);
+/** Apart from the probe of the database, so that many realms make no process unready. */
+const networkProbes = openProbe(
+  NETWORKS_INTERVAL_MS,
+  ({ platform, config }) => checkNetworks(platform, config.chains),
+);
 
 async function measure(services: Services): Promise<Finding> {
   const before = services.now();

@@ -1,12 +1,14 @@
 import { deepEqual, equal } from "node:assert/strict";
+import { keepMeasurement } from "../../domain/realms/measurements.ts";
 import { createApp } from "../../routes/http/app.ts";
 import { asSuperuser, testDatabase } from "../support/database.ts";
-import { PLATFORM_KEY, type TestRealm, testRealm } from "../support/realm.ts";
+import { PLATFORM_KEY, rowsOf, type TestRealm, testRealm } from "../support/realm.ts";
 import { until } from "../support/eventually.ts";
 
 /** Asks a process of its own, so that nothing is remembered from before. */
-async function ready(realm: TestRealm, aheadMs = 0) {
-  await using other = realm.another({ DATABASE_URL: realm.services.config.databaseUrl! });
+async function ready(realm: TestRealm, aheadMs = 0, env: Record<string, string> = {}) {
+  const of = { DATABASE_URL: realm.services.config.databaseUrl!, ...env };
+  await using other = realm.another(of);
   const now = () => Date.now() + aheadMs;
   const app = createApp({ ...other.services, now }, PLATFORM_KEY);
   const response = await app(new Request("http://purser.test/health/ready"), "127.0.0.1");
@@ -60,4 +62,44 @@ Deno.test("GET /health/ready is 503 for a process whose clock is more than a sec
   }
   const { status, body } = await ready(realm);
   deepEqual([status, body.checks.database.clock_ahead_ms], [200, 0]);
+});
+
+Deno.test("a node that was never reached makes the service degraded, not unready, once a ramp needs it, and so does one that went away", async () => {
+  await using own = await testDatabase();
+  const env = { ETHEREUM_RPC_URL: "http://127.0.0.1:1" };
+  await using realm = await testRealm({ env: { ...env, DATABASE_URL: own.url } });
+  const told = async () => {
+    await keepMeasurement(realm.database.platform, { id: realm.id, pool: realm.pool });
+    const { status, body } = await ready(realm, 0, env);
+    const { quarantined, ...main } = body.checks.chains.ETHEREUM.main;
+    equal(quarantined, 0);
+    return { answer: [status, body.status], ...main };
+  };
+  const listed = async () => {
+    const [{ healthy, error }] = (await realm.admin.send("GET", "/v1/chains")).body;
+    return [healthy, error];
+  };
+  const never = { height: null, scanned: null, lag: null };
+  deepEqual(await told(), { answer: [200, "ok"], ...never, healthy: null });
+  deepEqual(await listed(), [null, null]);
+  const ramp = { type: "ramp", asset: "ETH" };
+  equal((await realm.admin.send("POST", "/v1/accounts", ramp)).status, 201);
+  deepEqual(await told(), { answer: [200, "ok"], ...never, healthy: null }, "it has just begun");
+  await rowsOf(realm, "update ramps set created_at = created_at - interval '2 minutes'");
+  deepEqual(await told(), { answer: [200, "degraded"], ...never, healthy: false });
+  deepEqual(await listed(), [false, "no node has been reached yet"]);
+  await rowsOf(
+    realm,
+    `insert into chain_cursors (chain, network, height, hash, head, scanned_at, created_at)
+     values ('ETHEREUM', 'main', 90, '0x', 100, now(), now())`,
+  );
+  const reached = { height: 100, scanned: 90, lag: 10 };
+  deepEqual(await told(), { answer: [200, "ok"], ...reached, healthy: true });
+  deepEqual(await listed(), [true, null]);
+  await rowsOf(realm, "update chain_cursors set error = 'away'");
+  deepEqual(await told(), { answer: [200, "degraded"], ...reached, healthy: false });
+  await rowsOf(realm, "update chain_cursors set error = null");
+  equal((await told()).healthy, true);
+  await rowsOf(realm, "update chain_cursors set scanned_at = now() - interval '11 minutes'");
+  deepEqual(await told(), { answer: [200, "degraded"], ...reached, healthy: false });
 });
