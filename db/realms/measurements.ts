@@ -44,17 +44,6 @@ export async function measureRealm(db: Db): Promise<Sample[]> {
       select jsonb_build_object('asset', asset, 'network', case when testnet then 'testnet' else 'main' end) as labels,
         drift, solvent, extract(epoch from now() - checked_at) as age
       from solvency
-    ), followed as (
-      select jsonb_build_object('chain', chain, 'network', network) as labels, head, height,
-        halted is not null as halted, extract(epoch from now() - scanned_at) as age,
-        error is null and warning is null and halted is null as healthy
-      from chain_cursors
-    ), unreached as (
-      select jsonb_build_object('chain', chain, 'network', network) as labels,
-        extract(epoch from now() - min(created_at)) as age
-      from ramps r
-      where not exists (select from chain_cursors c where c.chain = r.chain and c.network = r.network)
-      group by chain, network
     ), samples (name, labels, value) as (
       select 'purser_jobs', jsonb_build_object('job', name, 'state', state), jobs from open_jobs
       union all select 'purser_jobs', jsonb_build_object('job', name, 'state', 'dead'), count(*)
@@ -77,14 +66,6 @@ export async function measureRealm(db: Db): Promise<Sample[]> {
       union all select 'purser_solvency_drift', labels, drift from compared
       union all select 'purser_solvency_solvent', labels, solvent::integer from compared
       union all select 'purser_solvency_age_seconds', labels, age from compared
-      union all select 'purser_chain_height', labels, head from followed
-      union all select 'purser_chain_scanned_height', labels, height from followed
-      union all select 'purser_chain_lag_blocks', labels, greatest(0, head - height) from followed
-      union all select 'purser_chain_scan_age_seconds', labels, age from followed
-      union all select 'purser_chain_scan_age_seconds', labels, age from unreached
-      union all select 'purser_chain_healthy', labels, healthy::integer from followed
-      union all select 'purser_chain_healthy', labels, 0 from unreached where age > ${UNREACHED_S}
-      union all select 'purser_chain_halted', labels, halted::integer from followed
       union all select 'purser_ramps_quarantined', jsonb_build_object('chain', chain, 'network', network), count(*)
         from ramps where quarantined is not null group by chain, network
       union all select 'purser_stops', jsonb_build_object('what', what), count(*)
@@ -94,6 +75,33 @@ export async function measureRealm(db: Db): Promise<Sample[]> {
     )
     select name, labels, value::float8 as value from samples where value is not null
     order by name, labels limit ${SAMPLES_MAX}`;
+}
+
+/** Measures how far networks are read, and those that never were. */
+export async function measureNetworks(db: Db): Promise<Sample[]> {
+  return await db<Sample[]>`
+    with followed as (
+      select jsonb_build_object('chain', chain, 'network', network) as labels, head, height,
+        halted is not null as halted, extract(epoch from now() - scanned_at) as age,
+        error is null and warning is null and halted is null as healthy
+      from chain_cursors
+    ), unreached as (
+      select jsonb_build_object('chain', chain, 'network', network) as labels,
+        extract(epoch from now() - min(created_at)) as age
+      from ramps r
+      where not exists (select from chain_cursors c where c.chain = r.chain and c.network = r.network)
+      group by chain, network
+    ), samples (name, labels, value) as (
+      select 'purser_chain_height', labels, head from followed
+      union all select 'purser_chain_scanned_height', labels, height from followed
+      union all select 'purser_chain_lag_blocks', labels, greatest(0, head - height) from followed
+      union all select 'purser_chain_scan_age_seconds', labels, age from followed
+      union all select 'purser_chain_scan_age_seconds', labels, age from unreached
+      union all select 'purser_chain_healthy', labels, healthy::integer from followed
+      union all select 'purser_chain_healthy', labels, 0 from unreached where age > ${UNREACHED_S}
+      union all select 'purser_chain_halted', labels, halted::integer from followed
+    )
+    select name, labels, value::float8 as value from samples where value is not null`;
 }
 
 /** Measures the events and webhooks of a realm, in the same way. */

@@ -7,6 +7,7 @@ import type { Pool } from "../../db/database.ts";
 import {
   measureEvents,
   type MeasurementRow,
+  measureNetworks,
   measureRealm,
   replaceMeasurement,
   selectMeasurementAge,
@@ -117,6 +118,7 @@ export async function keepMeasurement(
 ): Promise<void> {
   const samples = await reading(realm.pool, async (db) => [
     ...await measureRealm(db),
+    ...await measureNetworks(db),
     ...await measureEvents(db),
   ]);
   await locking(platform, (tx) => replaceMeasurement(tx, realm.id, samples));

@@ -7,7 +7,7 @@ import {
   type DatabaseHealth,
   type SigningHealth,
 } from "../../domain/realms/health.ts";
-import { checkNetworks, type NetworkHealth } from "../../domain/chains/chain_health.ts";
+import { checkNetworks, type NetworkHealth } from "../../domain/realms/network_health.ts";
 import { type AnyRoute, route } from "./route.ts";
 import type { Services } from "./services.ts";
 

@@ -27,7 +27,11 @@ Deno.test("a node that is never reached is logged once, and then after ever long
   for (let i = 0; i < 200; i++, now += 5000) equal(await poll(), "stuck");
   deepEqual(times, [0, 60, 180, 420, 900]);
   const [shown] = (await realm.admin.send("GET", "/v1/chains")).body;
-  deepEqual([shown.chain, shown.healthy, shown.height], ["ETHEREUM", null, null], "no ramp needs it");
+  deepEqual(
+    [shown.chain, shown.healthy, shown.height],
+    ["ETHEREUM", null, null],
+    "no ramp needs it",
+  );
   chains.close();
 });
 

@@ -4,7 +4,7 @@ import type { Pool } from "../../db/database.ts";
 import { reading } from "../../db/transaction.ts";
 import { CHAINS } from "../assets.ts";
 import type { ChainSettings } from "../installation_settings.ts";
-import { isConfigured, networkOf } from "./networks.ts";
+import { isConfigured, networkOf } from "../chains/networks.ts";
 
 /** Health of one network. */
 export interface NetworkHealth extends Pick<MeasuredNetwork, "height" | "scanned" | "lag"> {
