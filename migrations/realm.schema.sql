@@ -629,8 +629,7 @@ constraint currencies_sub_unit_check CHECK ((cardinality(sub_unit) = 2))
 constraint currencies_supply_check CHECK ((supply >= (0)::numeric))
 CREATE INDEX currencies_account ON currencies USING btree (account)
 CREATE INDEX currencies_deleted ON currencies USING btree (owner, id) WHERE (deleted_at IS NOT NULL)
-CREATE INDEX currencies_likeness ON currencies USING btree (name_likeness(name, false))
-CREATE INDEX currencies_likeness_bars ON currencies USING btree (name_likeness(name, true))
+CREATE INDEX currencies_likeness ON currencies USING btree (name_likeness(name))
 CREATE INDEX currencies_owner ON currencies USING btree (owner, id)
 CREATE TRIGGER currencies_asset BEFORE INSERT OR UPDATE OF name ON currencies FOR EACH ROW EXECUTE FUNCTION check_asset_once()
 CREATE TRIGGER currencies_backed AFTER UPDATE OF supply ON currencies FOR EACH ROW WHEN ((new.supply > old.supply)) EXECUTE FUNCTION check_token_supply()
@@ -3307,8 +3306,7 @@ AS $function$
 begin
   if not exists (select from users u where u.id = new.owner and is_house(u)) and exists (
     select from currencies c where c.owner <> new.owner and c.name <> new.name
-      and (name_likeness(c.name, false) = name_likeness(new.name, false)
-        or name_likeness(c.name, true) = name_likeness(new.name, true))) then
+      and name_likeness(c.name) = name_likeness(new.name)) then
     raise exception 'this name reads like that of another user''s currency'
       using errcode = 'check_violation', constraint = 'currencies_likeness';
   end if;
@@ -4768,12 +4766,12 @@ begin
   return new;
 end $function$;
 
-CREATE OR REPLACE FUNCTION name_likeness(p_name text, p_bars boolean)
+CREATE OR REPLACE FUNCTION name_likeness(p_name text)
  RETURNS text
  LANGUAGE sql
  IMMUTABLE PARALLEL SAFE
 AS $function$
-  select upper(translate(btrim(p_name, '-_'), case when p_bars then '0-l1' else '0-' end, 'O_II') collate "C")
+  select translate(upper(btrim(p_name, '-_') collate "C"), '0-L1', 'O_II')
 $function$;
 
 CREATE OR REPLACE FUNCTION newest_bound()
@@ -5604,7 +5602,7 @@ realm may execute on may_be_sponsored(text,uuid,boolean,uuid)
 realm may execute on may_discard(uuid,uuid)
 realm may execute on message_rank(smallint,integer)
 realm may execute on ms_time(bigint)
-realm may execute on name_likeness(text,boolean)
+realm may execute on name_likeness(text)
 realm may execute on newest_bound()
 realm may execute on oldest_bound()
 realm may execute on part_suffix(uuid)

@@ -36,26 +36,24 @@ const CHAIN_SUFFIXES = ["_ETH", "_MATIC", "_CELO", "_BSC", "_TRON", "_SOL"];
 
 /** Whether a name is the code of an asset or a currency, or resembles one. */
 export function resemblesCode(name: string): boolean {
-  const codes = new Set([...allAssets().map(({ code }) => code), ...CURRENCIES, ...RESERVED]
-    .map((code) => likenesses(code)[0]));
-  return likenesses(name).some((likeness) => codes.has(likeness));
+  const like = likenessOf(name);
+  return [...allAssets().map(({ code }) => code), ...CURRENCIES, ...RESERVED]
+    .some((code) => likenessOf(code) === like);
 }
 
 /** Whether a name ends like that of a token on a chain. */
 function resemblesToken(name: string): boolean {
-  return likenesses(name).some((likeness) =>
-    CHAIN_SUFFIXES.some((suffix) => `_${likeness}`.endsWith(suffix))
-  );
+  const like = `_${likenessOf(name)}`;
+  return CHAIN_SUFFIXES.some((suffix) => like.endsWith(`_${likenessOf(suffix)}`));
 }
 
 /**
- * The forms that a reader may take a name for: capitals, 0 as O, - as _, without those at the ends;
- * and in addition l and 1 as I.
+ * What a reader may take a name for: in capitals, with 0 as O, l, L and 1 as I, - as _, without those at its ends.
+ * The database reads names in the same way (name_likeness).
  */
-function likenesses(name: string): [string, string] {
-  const read = (text: string) =>
-    text.replaceAll(/^[-_]+|[-_]+$/g, "").toUpperCase().replaceAll("0", "O").replaceAll("-", "_");
-  return [read(name), read(name.replaceAll(/[l1]/g, "I"))];
+function likenessOf(name: string): string {
+  return name.replaceAll(/^[-_]+|[-_]+$/g, "").toUpperCase()
+    .replaceAll("0", "O").replaceAll(/[L1]/g, "I").replaceAll("-", "_");
 }
 
 /** A request for a currency. */

@@ -162,13 +162,12 @@ create trigger currencies_facts before update of name, decimals, account, owner 
   for each row when ((old.name, old.decimals, old.account, old.owner)
     is distinct from (new.name, new.decimals, new.account, new.owner)) execute function keep_facts();
 
--- What readers may take a name for: in capitals, with 0 as O and - as _, without those at its ends; p_bars: with l and 1 as I too.
--- domain/currencies/currencies.ts reads the codes of assets in the same two ways.
-create function name_likeness(p_name text, p_bars boolean) returns text language sql immutable parallel safe as $$
-  select upper(translate(btrim(p_name, '-_'), case when p_bars then '0-l1' else '0-' end, 'O_II') collate "C")
+-- What readers may take a name for: in capitals, with 0 as O, l, L and 1 as I, and - as _, without those at its ends.
+-- domain/currencies/currencies.ts reads names and the codes of assets in the same way.
+create function name_likeness(p_name text) returns text language sql immutable parallel safe as $$
+  select translate(upper(btrim(p_name, '-_') collate "C"), '0-L1', 'O_II')
 $$;
-create index currencies_likeness on currencies (name_likeness(name, false));
-create index currencies_likeness_bars on currencies (name_likeness(name, true));
+create index currencies_likeness on currencies (name_likeness(name));
 
 -- A customer's currency is not called so that it is taken for another user's: who opens an account, or is promised value,
 -- by name would get its units. The house may choose any name that nobody has.
@@ -176,8 +175,7 @@ create function currencies_differ() returns trigger language plpgsql as $$
 begin
   if not exists (select from users u where u.id = new.owner and is_house(u)) and exists (
     select from currencies c where c.owner <> new.owner and c.name <> new.name
-      and (name_likeness(c.name, false) = name_likeness(new.name, false)
-        or name_likeness(c.name, true) = name_likeness(new.name, true))) then
+      and name_likeness(c.name) = name_likeness(new.name)) then
     raise exception 'this name reads like that of another user''s currency'
       using errcode = 'check_violation', constraint = 'currencies_likeness';
   end if;

@@ -117,6 +117,7 @@ Deno.test("no currency is called like an asset, an accounting currency or a toke
     ...["BTC", "btc", "Eth", "usdt", "UsDc", "USD", "usd", "sol", "S0L", "SOl", "D0GE", "d0ge"],
     ...["ETH_", "_BTC", "BTC-", "USDC_", "-sol-", "__USD", "GOLD_ETH_", "x-sol-"],
     ...["bnb", "TRX", "B1F", "BlF", "usdt_b5c".replace("5", "S"), "USDT_S0L", "USDT_SOl"],
+    ...["1tc", "1TC", "so1", "ce1o", "Itc", "usdt_so1", "USDT_CEI0"],
   ];
   for (const name of refused) {
     const made = await user.send("POST", "/v1/currencies", { name, supply: "1" });
@@ -139,8 +140,8 @@ Deno.test("no customer calls a currency so that it is taken for another user's",
     told(await by.send("POST", "/v1/currencies", { name, supply: "1" }));
   for (const name of ["GOLD", "Silver-1"]) equal((await make(owner, name))[0], 201);
   const refused = [
-    ...["gold", "G0LD", "Gold", "GOlD_", "-GOLD", "g0ld--"],
-    ...["silver-1", "SILVER_1", "Silver-l", "Si1ver-I"],
+    ...["gold", "G0LD", "Gold", "GOlD_", "-GOLD", "g0ld--", "go1d", "GO1D", "goId"],
+    ...["silver-1", "SILVER_1", "Silver-l", "Si1ver-I", "Silver-L"],
   ];
   const taken = [409, "currency.taken"];
   for (const name of refused) deepEqual(await make(rival, name), taken, name);
