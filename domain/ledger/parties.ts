@@ -182,14 +182,13 @@ async function pair(
   names: Names,
 ): Promise<TransferEndpoints> {
   const source = side(accounts, named.source, "source", names);
-  const like = typeof source === "string" ? undefined : source;
+  const wanted = named.asset === undefined ? undefined : { asset: named.asset, testnet: false };
+  const like = typeof source === "string" ? wanted : source;
   const destination = side(accounts, named.destination, "destination", names, like);
   if (typeof source !== "string" && typeof destination !== "string") return { source, destination };
   // Only the other endpoint, or the given asset, determines which account of an identity is meant.
   const other = typeof source === "string" ? destination : source;
-  const asset = typeof other === "string"
-    ? { asset: named.asset, testnet: false }
-    : { asset: other.asset, testnet: other.testnet };
+  const asset = typeof other === "string" ? wanted : { asset: other.asset, testnet: other.testnet };
   return {
     source: typeof source === "string" ? await ofIdentity(db, source, asset) : source,
     destination: typeof destination === "string"
@@ -198,27 +197,38 @@ async function pair(
   };
 }
 
+/** Which of the accounts of an identity, or of an address, is meant. */
+type AssetOfAccount = Pick<AccountSummary, "asset" | "testnet">;
+
 /**
  * Finds one endpoint: an account, or the identity that an alias stands for. Chains of one family share
- * addresses: of the accounts of an address, the one of the other endpoint's asset is meant.
+ * addresses: of the accounts of an address, the one of the other endpoint's asset is meant, or of the asset that an
+ * identity pays.
+ *
+ * @throws {DomainError} account.not_found, address.not_found, alias.not_found, request.invalid where nothing says which
+ *   of the assets of an address is meant: a unit of one is not worth one of another
  */
 function side(
   accounts: Map<string, AccountSummary>,
   party: EndpointNames["destination"],
   which: "source" | "destination",
   names: Names,
-  like?: AccountSummary,
+  like?: AssetOfAccount,
 ): AccountSummary | string {
   const target = party.alias === undefined ? undefined : names.aliases.get(party.alias);
   if (party.alias !== undefined && target === undefined) throw notFound("alias.not_found");
   if (target?.identity) return target.identity;
   const assigned = party.address === undefined ? undefined : names.addresses.get(party.address);
   if (party.address !== undefined && assigned === undefined) throw notFound("address.not_found");
-  const same = assigned?.find((id) => {
-    const one = accounts.get(id);
-    return one !== undefined && one.asset === like?.asset && one.testnet === like.testnet;
-  });
-  const found = accounts.get(target?.account ?? same ?? assigned?.[0] ?? party.account!);
+  const receivers = (assigned ?? []).map((id) => accounts.get(id)).filter((one) =>
+    one !== undefined
+  );
+  const same = receivers.find((one) => one.asset === like?.asset && one.testnet === like.testnet);
+  const assets = new Set(receivers.map(({ asset, testnet }) => `${asset} ${testnet}`));
+  if (like === undefined && assets.size > 1) {
+    throw invalidField("/asset", "an address of several assets needs the asset to be named");
+  }
+  const found = accounts.get(target?.account ?? same?.id ?? assigned?.[0] ?? party.account!);
   if (found !== undefined) return found;
   throw new DomainError("account.not_found", `there is no such ${which} account`);
 }
@@ -245,11 +255,9 @@ export async function resolveSource(
 async function ofIdentity(
   db: Db,
   holder: string,
-  of: { asset: string | undefined; testnet: boolean },
+  of: AssetOfAccount | undefined,
 ): Promise<AccountSummary> {
-  if (of.asset === undefined) {
-    throw invalidField("/asset", "two identities need the asset to be named");
-  }
+  if (of === undefined) throw invalidField("/asset", "two identities need the asset to be named");
   const { asset, testnet } = of;
   const id = await selectDefaultAccount(db, { holder, asset, testnet });
   const [accounts] = id === null ? [] : await selectAccountSummaries(db, [id]);

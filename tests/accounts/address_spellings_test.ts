@@ -61,6 +61,32 @@ test("a transfer and a deposit application find an address in each spelling that
   }
 });
 
+test("of the accounts of an address on several chains the asset says which an identity pays", async (realm) => {
+  const address = "0xfB6916095ca1df60bB79Ce92cE3Ea74c37c5d359";
+  const assets = ["MATIC", "BSC", "ETH"];
+  for (const asset of assets) {
+    const account = await realm.account({ asset });
+    const linked = await realm.admin.send("POST", `/v1/accounts/${account}/assign/${address}`);
+    equal(linked.status, 200, linked.text);
+  }
+  let identity;
+  for (const asset of assets) {
+    const payer = { type: "virtual", asset, default: true };
+    identity = (await realm.admin.send("POST", "/v1/accounts", payer)).body.holder;
+  }
+  await realm.drain();
+  const named = { alias: "payer", type: "identity", identity };
+  const made = await realm.admin.send("POST", "/v1/aliases", named);
+  equal(made.status, 201, made.text);
+  const move = { source: { alias: "payer" }, destination: { address }, value: "1" };
+  const code = async (body: unknown) =>
+    (await realm.admin.send("POST", "/v1/transactions", body)).body.code;
+  // Nothing is there to be paid, so it is refused behind the search.
+  for (const asset of assets) equal(await code({ ...move, asset }), "balance.insufficient", asset);
+  // One unit of one chain is not one of another: none is chosen.
+  equal(await code(move), "request.invalid");
+});
+
 Deno.test("an address of CashAddr is found without its prefix, whatever it pays to, and in the form of wallets that know tokens", async () => {
   const [key, script] = [new Uint8Array(20).fill(7), new Uint8Array(32).fill(9)];
   const payees = [
