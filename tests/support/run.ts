@@ -155,7 +155,7 @@ async function runNamed(
   });
   const child = command.spawn();
   let running = true;
-  child.status.then(() => running = false);
+  void child.status.then(() => running = false);
   signal.addEventListener("abort", () => {
     if (running) child.kill("SIGTERM"); // what ends the run may have ended it too
   });

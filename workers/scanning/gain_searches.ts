@@ -86,7 +86,11 @@ export async function searchOn(
 }
 
 /** A gain as it is recorded. */
-export function rowOf(context: WorkerContext, { address, contract }: Gain, rest: Rest) {
+export function rowOf(
+  context: WorkerContext,
+  { address, contract }: Gain,
+  rest: Rest,
+): Parameters<typeof upsertGain>[2] {
   return {
     address,
     contract: contract ?? "",
