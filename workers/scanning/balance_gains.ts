@@ -6,38 +6,19 @@
  */
 import { deleteGain, selectGains, upsertGain } from "../../db/accounts/onchain_balances.ts";
 import { reading } from "../../db/transaction.ts";
-import type { ChainNetwork } from "../../domain/chains/networks.ts";
-import type { WorkerContext } from "../worker_context.ts";
-import { type Chain, ChainError } from "../chains/chain.ts";
-import type { Holding, WatchList } from "../chains/observations.ts";
-import { arrivedIn, type Rest, rowOf, searchAt, searchOn, UNTOLD } from "./gain_searches.ts";
+import { ChainError } from "../chains/chain.ts";
+import type { Holding } from "../chains/observations.ts";
+import {
+  arrivedIn,
+  type Gain,
+  type GainWork,
+  type Rest,
+  rowOf,
+  searchAt,
+  searchOn,
+  UNTOLD,
+} from "./gain_searches.ts";
 import { PERIOD } from "./second_scan.ts";
-
-/** The network whose gains are explained, and the node that is asked first. */
-export interface GainWork {
-  context: WorkerContext;
-  place: ChainNetwork;
-  watch: WatchList;
-  /** See `Traits.derivedBalances`. */
-  derivedBalances: boolean;
-  reader: ReturnType<Chain["through"]>;
-  /** As many nodes as the quorum, the one that is asked first among them. */
-  readers: readonly ReturnType<Chain["through"]>[];
-  /** The scale of a token that is known, or of the coin. */
-  decimals(contract: string | null): number | null;
-  /** The requests that are left to this pass. */
-  budget: { blocks: number; halvings: number };
-}
-
-/** A balance that rose in the blocks above `above` up to `height`; base units. */
-export interface Gain {
-  address: string;
-  contract: string | null;
-  decimals: number;
-  above: number;
-  height: number;
-  gained: bigint;
-}
 
 /** A gain as a node tells it. */
 interface ToldGain {

@@ -27,12 +27,11 @@ import type { Holding, WatchList } from "../chains/observations.ts";
 import {
   explainAgain,
   explainGain,
-  type Gain,
   gainBudget,
-  type GainWork,
   isWithoutSpending,
   recordGain,
 } from "./balance_gains.ts";
+import type { Gain, GainWork } from "./gain_searches.ts";
 
 /** The network whose balances are read. */
 export interface BalanceScan {
