@@ -30,7 +30,7 @@ export function auditLeft(flags: readonly string[]): LeftAudit {
   }).spawn();
   // What ends the run may have ended it too.
   let running = true;
-  void child.status.then(() => running = false);
+  child.status.then(() => running = false).catch(() => {});
   const writer = child.stdin.getWriter();
   // If it has ended its code says so.
   const named = (url: string, beside = "") =>

@@ -155,7 +155,7 @@ async function runNamed(
   });
   const child = command.spawn();
   let running = true;
-  void child.status.then(() => running = false);
+  child.status.then(() => running = false).catch(() => {});
   signal.addEventListener("abort", () => {
     if (running) child.kill("SIGTERM"); // what ends the run may have ended it too
   });
