@@ -4,7 +4,7 @@ import type { UserRow } from "../../db/identity/users.ts";
 import { countNotices } from "../../db/messages/messages.ts";
 import type { Actor } from "../actor.ts";
 import { DomainError } from "../errors.ts";
-import { idBound } from "../ids.ts";
+import { idBound, isId } from "../ids.ts";
 import type { Secrets } from "../security/serving_secrets.ts";
 import { type OutgoingMessage, queueNotices } from "./messages.ts";
 import { checkAddress } from "./recipients.ts";
@@ -38,12 +38,20 @@ export async function tellFormerAddress(
   if (told >= NOTICES_MAX) return;
   await mailAll(tx, actor, [{ id, email }], {
     subject: "Your e-mail address was changed or removed",
-    text: `The user ${id} changed or removed this e-mail address of its own in the request ` +
-      `${actor.requestId}. Later notices do not come here. If you do not know of it: change the ` +
+    text: `The user ${id} changed or removed this e-mail address of its own` +
+      `${inRequest(actor)}. Later notices do not come here. If you do not know of it: change the ` +
       `password, which ends all logins, then end machine keys and webhooks that are not yours, ` +
       `or ask an administrator to.`,
     secrets,
   });
+}
+
+/**
+ * Names the request of a notice. An id that its caller has chosen is left out unless it is like ours: an address of a
+ * page would be in it, in an e-mail of ours to somebody else.
+ */
+export function inRequest({ requestId }: Pick<Actor, "requestId">): string {
+  return isId(requestId) ? ` in the request ${requestId}` : "";
 }
 
 /** Mails people; those who cannot be reached are left out. */

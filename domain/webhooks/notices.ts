@@ -3,7 +3,7 @@ import type { Tx } from "../../db/database.ts";
 import { selectAdminEmails, selectUsers } from "../../db/identity/users.ts";
 import { markTold, type WebhookRow } from "../../db/webhooks/webhooks.ts";
 import type { Actor } from "../actor.ts";
-import { mailAll, type Notice } from "../messages/notices.ts";
+import { inRequest, mailAll, type Notice } from "../messages/notices.ts";
 import type { Secrets } from "../security/serving_secrets.ts";
 
 /** Administrators who are told. */
@@ -30,8 +30,7 @@ export async function tellChange(
   const [user] = await selectUsers(tx, [owner]);
   const notice = {
     subject: "A webhook was created or changed",
-    text:
-      `The webhook ${id} of the user ${owner} was ${what} in the request ${actor.requestId}. It ` +
+    text: `The webhook ${id} of the user ${owner} was ${what}${inRequest(actor)}. It ` +
       `is sent events until it is deleted, whatever becomes of the login or key that did this. If ` +
       `you do not know of it: DELETE /v1/webhooks/${id}, then end the user's logins. ` +
       `Changes of the next ten minutes are not told of: see GET /v1/audit?entity=${id}.`,

@@ -1,5 +1,5 @@
 /** What is told to the e-mail address that a user had. */
-import { deepEqual, equal } from "node:assert/strict";
+import { deepEqual, doesNotMatch, equal, match } from "node:assert/strict";
 import type { TestRealm } from "../support/realm.ts";
 import { sharing } from "../support/sharing.ts";
 
@@ -41,6 +41,27 @@ test("a customer has the service write to no strangers by naming one address aft
   await addressed(realm, other.id, "another@example.com");
   await addressed(realm, other.id, "next@example.com");
   deepEqual(await mailed(realm, other.id), [], "of a change by others nobody is told");
+});
+
+test("an e-mail to an address that a user had holds no words of the user, and the request where its id is one of ours", async (realm) => {
+  const user = await realm.user();
+  const change = async (n: number, id: string) => {
+    const body = { channel: { email: `words-${n}@example.com` } };
+    const headers = { "x-request-id": id };
+    const { status } = await user.send("PATCH", `/v1/users/${user.id}`, body, headers);
+    equal(status, 200);
+  };
+  const own = crypto.randomUUID();
+  for (const [n, id] of ["first", "www.example.net:your-prize", own].entries()) await change(n, id);
+  const rows = await realm.pool.sql<{ id: string; content: Uint8Array }[]>`
+    select id, content from messages where owner = ${user.id} and notice order by id`;
+  const { secrets } = realm.services;
+  const texts = rows.map(({ id, content }) =>
+    secrets.decrypt("message", `${realm.id}|${id}`, content)!
+  );
+  equal(texts.length, 2);
+  for (const text of texts) doesNotMatch(text, /example\.net|words-/);
+  match(texts[1], new RegExp(own));
 });
 
 /** Gives a user an address, as an administrator. */
