@@ -10,8 +10,8 @@ export interface Sample {
   value: number;
 }
 
-/** Samples of one realm, at most. */
-const SAMPLES_MAX = 5000;
+/** Samples of one realm, at most: the table refuses more. */
+export const SAMPLES_MAX = 5000;
 /** A network that no worker has read for so long after its first ramp, in seconds, is unhealthy: its nodes were never reached. */
 const UNREACHED_S = 60;
 /** A backlog is counted no further: its size beyond that tells nothing more. */
@@ -77,14 +77,18 @@ export async function measureRealm(db: Db): Promise<Sample[]> {
     order by name, labels limit ${SAMPLES_MAX}`;
 }
 
-/** Measures how far networks are read, and those that never were. */
+/** Measures how far networks are read that are still needed, and those that never were. */
 export async function measureNetworks(db: Db): Promise<Sample[]> {
   return await db<Sample[]>`
     with followed as (
       select jsonb_build_object('chain', chain, 'network', network) as labels, head, height,
         halted is not null as halted, extract(epoch from now() - scanned_at) as age,
         error is null and warning is null and halted is null as healthy
-      from chain_cursors
+      from chain_cursors c
+      -- Workers read no network that nothing is left on.
+      where exists (select from ramps r where r.chain = c.chain and r.network = c.network)
+        or exists (select from external_addresses e
+          where e.chain = c.chain and e.network = c.network and e.deleted_at is null)
     ), unreached as (
       select jsonb_build_object('chain', chain, 'network', network) as labels,
         extract(epoch from now() - min(created_at)) as age

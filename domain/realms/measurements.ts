@@ -10,6 +10,7 @@ import {
   measureNetworks,
   measureRealm,
   replaceMeasurement,
+  SAMPLES_MAX,
   selectMeasurementAge,
   selectMeasurements,
 } from "../../db/realms/measurements.ts";
@@ -116,12 +117,14 @@ export async function keepMeasurement(
   platform: Pool,
   realm: { id: string; pool: Pool },
 ): Promise<void> {
+  // Of many assets the last are left out: what there are few of comes first.
   const samples = await reading(realm.pool, async (db) => [
-    ...await measureRealm(db),
     ...await measureNetworks(db),
     ...await measureEvents(db),
+    ...await measureRealm(db),
   ]);
-  await locking(platform, (tx) => replaceMeasurement(tx, realm.id, samples));
+  const kept = samples.slice(0, SAMPLES_MAX);
+  await locking(platform, (tx) => replaceMeasurement(tx, realm.id, kept));
 }
 
 /**

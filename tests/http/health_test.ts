@@ -103,3 +103,33 @@ Deno.test("a node that was never reached makes the service degraded, not unready
   await rowsOf(realm, "update chain_cursors set scanned_at = now() - interval '11 minutes'");
   deepEqual(await told(), { answer: [200, "degraded"], ...reached, healthy: false });
 });
+
+Deno.test("a network that nothing is left on is read no more, and makes no service degraded; many assets keep no network untold", async () => {
+  await using own = await testDatabase();
+  const env = { ETHEREUM_RPC_URL: "http://127.0.0.1:1" };
+  await using realm = await testRealm({ env: { ...env, DATABASE_URL: own.url } });
+  const told = async () => {
+    await keepMeasurement(realm.database.platform, { id: realm.id, pool: realm.pool });
+    const { body } = await ready(realm, 0, env);
+    return [body.status, body.checks.chains.ETHEREUM.main.healthy];
+  };
+  await rowsOf(
+    realm,
+    `insert into chain_cursors (chain, network, height, hash, head, scanned_at, created_at)
+     values ('ETHEREUM', 'main', 90, '0x', 100, now() - interval '11 minutes', now())`,
+  );
+  deepEqual(await told(), ["ok", null]);
+  const account = await realm.account({ asset: "ETH" });
+  const path = `/v1/accounts/${account}/assign/0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed`;
+  equal((await realm.admin.send("POST", path)).status, 200);
+  deepEqual(await told(), ["degraded", false]);
+  await rowsOf(
+    realm,
+    `insert into solvency (asset, testnet, assets, height, liabilities, fees, pending, sending, drift, solvent, stopped,
+       checked_at)
+     select 'T' || n, false, 0, 1, 0, 0, 0, 0, 0, true, false, now() from generate_series(1, 2000) n`,
+  );
+  deepEqual(await told(), ["degraded", false]);
+  equal((await realm.admin.send("DELETE", path)).status, 200);
+  deepEqual(await told(), ["ok", null]);
+});
