@@ -10,7 +10,11 @@ import {
   updateDepositAppData,
 } from "../../db/deposits/deposit_apps.ts";
 import { selectAssigned } from "../../db/accounts/external_addresses.ts";
-import { selectAliasTargets, selectDefaultAccount } from "../../db/accounts/account_lookup.ts";
+import {
+  selectAccountSummaries,
+  selectAliasTargets,
+  selectDefaultAccount,
+} from "../../db/accounts/account_lookup.ts";
 import { assertAccount } from "../accounts/accounts.ts";
 import type { Actor } from "../actor.ts";
 import {
@@ -151,7 +155,14 @@ async function targetId(tx: Tx, { destination, asset }: NewDepositApp): Promise<
     if (id === null) throw notFound("account.not_found");
     return id;
   }
-  const [assigned] = await selectAssigned(tx, await addressSpellings(destination.address!));
-  if (assigned === undefined) throw notFound("address.not_found");
-  return assigned.account;
+  const assigned = (await selectAssigned(tx, await addressSpellings(destination.address!)))
+    .map(({ account }) => account);
+  if (assigned.length === 0) throw notFound("address.not_found");
+  // Chains of one family share addresses.
+  const accounts = assigned.length === 1 ? [] : await selectAccountSummaries(tx, assigned);
+  const alike = new Map(
+    accounts.filter((one) => one.asset === asset).map((one) => [one.id, one.testnet]),
+  );
+  return assigned.find((id) => alike.get(id) === false) ?? assigned.find((id) => alike.has(id)) ??
+    assigned[0];
 }

@@ -182,7 +182,7 @@ async function pair(
   names: Names,
 ): Promise<TransferEndpoints> {
   const source = side(accounts, named.source, "source", names);
-  const wanted = named.asset === undefined ? undefined : { asset: named.asset, testnet: false };
+  const wanted = named.asset === undefined ? undefined : { asset: named.asset, testnet: null };
   const like = typeof source === "string" ? wanted : source;
   const destination = side(accounts, named.destination, "destination", names, like);
   if (typeof source !== "string" && typeof destination !== "string") return { source, destination };
@@ -197,8 +197,11 @@ async function pair(
   };
 }
 
-/** Which of the accounts of an identity, or of an address, is meant. */
-type AssetOfAccount = Pick<AccountSummary, "asset" | "testnet">;
+/** Which of the accounts of an identity, or of an address, is meant; `testnet: null`: on the main network, if there is one. */
+interface AssetOfAccount {
+  asset: string;
+  testnet: boolean | null;
+}
 
 /**
  * Finds one endpoint: an account, or the identity that an alias stands for. Chains of one family share
@@ -223,7 +226,9 @@ function side(
   const receivers = (assigned ?? []).map((id) => accounts.get(id)).filter((one) =>
     one !== undefined
   );
-  const same = receivers.find((one) => one.asset === like?.asset && one.testnet === like.testnet);
+  const alike = receivers.filter(({ asset }) => asset === like?.asset);
+  const same = alike.find(({ testnet }) => testnet === (like?.testnet ?? false)) ??
+    (like?.testnet === null ? alike[0] : undefined);
   const assets = new Set(receivers.map(({ asset, testnet }) => `${asset} ${testnet}`));
   if (like === undefined && assets.size > 1) {
     throw invalidField("/asset", "an address of several assets needs the asset to be named");
@@ -259,7 +264,7 @@ async function ofIdentity(
 ): Promise<AccountSummary> {
   if (of === undefined) throw invalidField("/asset", "two identities need the asset to be named");
   const { asset, testnet } = of;
-  const id = await selectDefaultAccount(db, { holder, asset, testnet });
+  const id = await selectDefaultAccount(db, { holder, asset, testnet: testnet ?? false });
   const [accounts] = id === null ? [] : await selectAccountSummaries(db, [id]);
   if (accounts !== undefined) return accounts;
   throw new DomainError("account.not_found", "the identity has no default account of this asset");

@@ -1,6 +1,7 @@
 import { deepEqual, equal, ok } from "node:assert/strict";
 import { encodeCashAddress } from "@bitauth/libauth";
 import { addressSpellings } from "../../domain/chains/text_forms.ts";
+import { credit } from "../support/evm_fixture.ts";
 import { sharing } from "../support/sharing.ts";
 
 const test = sharing("spellings of addresses in one realm");
@@ -62,30 +63,47 @@ test("a transfer and a deposit application find an address in each spelling that
 });
 
 test("of the accounts of an address on several chains the asset says which an identity pays", async (realm) => {
-  const address = "0xfB6916095ca1df60bB79Ce92cE3Ea74c37c5d359";
+  const post = (path: string, body: unknown) => realm.admin.send("POST", path, body);
   const assets = ["MATIC", "BSC", "ETH"];
-  for (const asset of assets) {
-    const account = await realm.account({ asset });
-    const linked = await realm.admin.send("POST", `/v1/accounts/${account}/assign/${address}`);
-    equal(linked.status, 200, linked.text);
+  const { body: { holder: identity } } = await post("/v1/accounts", {
+    ...{ type: "virtual", asset: "ETH" },
+  });
+  equal((await post("/v1/aliases", { alias: "payer", type: "identity", identity })).status, 201);
+  for (const [address, testnet] of SHARED) {
+    const receivers = new Map<string, string>();
+    for (const asset of assets) {
+      const payee = (await post("/v1/accounts", { type: "virtual", asset, testnet })).body.id;
+      const of = { type: "virtual", asset, testnet, default: true };
+      const payer = (await post("/v1/accounts", of)).body.id;
+      await realm.drain();
+      const linked = await post(`/v1/accounts/${payee}/assign/${address}`, {});
+      equal(linked.status, 200, linked.text);
+      await credit(realm, payer, "1");
+      receivers.set(asset, payee);
+    }
+    const move = { source: { alias: "payer" }, destination: { address }, value: "1" };
+    const other = await post("/v1/transactions", { ...move, asset: "CELO" });
+    equal(other.body.code, "account.asset_mismatch");
+    for (const asset of assets) {
+      const app = await post("/v1/apps/deposit", { asset, destination: { address } });
+      equal(app.body.code, "account.no_ramp", asset);
+      const { status, body, text } = await post("/v1/transactions", { ...move, asset });
+      deepEqual(
+        [status, body.asset, body.destination?.account],
+        [201, asset, receivers.get(asset)],
+        text,
+      );
+    }
+    // One unit of one chain is not one of another: none is chosen.
+    equal((await post("/v1/transactions", move)).body.code, "request.invalid");
   }
-  let identity;
-  for (const asset of assets) {
-    const payer = { type: "virtual", asset, default: true };
-    identity = (await realm.admin.send("POST", "/v1/accounts", payer)).body.holder;
-  }
-  await realm.drain();
-  const named = { alias: "payer", type: "identity", identity };
-  const made = await realm.admin.send("POST", "/v1/aliases", named);
-  equal(made.status, 201, made.text);
-  const move = { source: { alias: "payer" }, destination: { address }, value: "1" };
-  const code = async (body: unknown) =>
-    (await realm.admin.send("POST", "/v1/transactions", body)).body.code;
-  // Nothing is there to be paid, so it is refused behind the search.
-  for (const asset of assets) equal(await code({ ...move, asset }), "balance.insufficient", asset);
-  // One unit of one chain is not one of another: none is chosen.
-  equal(await code(move), "request.invalid");
 });
+
+/** Addresses on several chains, and whether on their test networks. */
+const SHARED = [
+  ["0xfB6916095ca1df60bB79Ce92cE3Ea74c37c5d359", false],
+  ["0xdbF03B407c01E7cD3CBea99509d93f8DDDC8C6FB", true],
+] as const;
 
 Deno.test("an address of CashAddr is found without its prefix, whatever it pays to, and in the form of wallets that know tokens", async () => {
   const [key, script] = [new Uint8Array(20).fill(7), new Uint8Array(32).fill(9)];
