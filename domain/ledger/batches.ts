@@ -4,7 +4,7 @@
  * @module
  */
 import { z } from "zod";
-import type { Pool } from "../../db/database.ts";
+import type { Db, Pool } from "../../db/database.ts";
 import { selectTransactions, type TransactionRow } from "../../db/ledger/posting.ts";
 import type { Bulk, Outcome } from "../../db/ledger/posting_protocol.ts";
 import type { BulkReplay } from "../../db/ledger/replays.ts";
@@ -83,7 +83,7 @@ export async function transferMany(
   const { atomic, transactions } = input;
   const { pool } = context;
   const replay = (kept: BulkReplay) => answerReplay(pool, actor, { input, request }, kept);
-  const found = await endpointsOf(context, transactions, request);
+  const found = await endpointsOf({ ...context, actor }, transactions, request);
   const lost = found.findIndex((endpoints) => endpoints instanceof DomainError);
   if (atomic && lost >= 0) {
     return await answerUnresolved(pool, request, at(found[lost] as DomainError, lost), replay);
@@ -136,19 +136,19 @@ function unresolvedOf(found: readonly (TransferEndpoints | DomainError)[]): Unre
 }
 
 async function endpointsOf(
-  context: PostingContext,
+  { actor, cache, pool }: PostingContext & { actor: Actor },
   transactions: readonly NewTransaction[],
   { besideQueue }: TransferRequest,
 ): Promise<(TransferEndpoints | DomainError)[]> {
   const known: TransferEndpoints[] = [];
   for (const named of transactions) {
-    const endpoints = cachedEndpoints(context.cache, named);
+    const endpoints = cachedEndpoints(cache, named);
     if (endpoints === null) break;
     known.push(endpoints);
   }
   if (known.length === transactions.length) return known;
-  const { cache, pool } = context;
-  return await besideQueue(() => reading(pool, (db) => findEndpoints({ db, cache }, transactions)));
+  const find = (db: Db) => findEndpoints({ db, cache, actor }, transactions);
+  return await besideQueue(() => reading(pool, find));
 }
 
 async function print(

@@ -197,7 +197,7 @@ export async function capture(
   }
   const cache = { get: () => undefined, set: () => {} };
   const named = { source: { account: account.id }, destination: input.destination };
-  const [endpoints] = await findEndpoints({ db: tx, cache }, [named]);
+  const [endpoints] = await findEndpoints({ db: tx, cache, actor }, [named]);
   if (endpoints instanceof DomainError) throw endpoints;
   const posted = await spendBlock(tx, actor, {
     block,

@@ -14,11 +14,12 @@ import {
   selectAliasTargets,
   selectDefaultAccount,
 } from "../../db/accounts/account_lookup.ts";
+import type { Actor } from "../actor.ts";
 import { addressSpellings } from "../chains/text_forms.ts";
 import { Id, text } from "../entity.ts";
 import { DomainError, invalidField } from "../errors.ts";
 import { isId } from "../ids.ts";
-import { notFound } from "../permissions.ts";
+import { mayReadAccount, notFound } from "../permissions.ts";
 import { breatheIfDue } from "../slices.ts";
 
 function oneOf(...names: string[]): { required: string[] }[] {
@@ -63,10 +64,11 @@ export interface TransferEndpoints {
   destination: AccountSummary;
 }
 
-/** The database and cache in which endpoints are found. */
+/** The database and cache in which endpoints are found, and for whom. */
 export interface EndpointLookup {
   db: Db;
   cache: AccountCache;
+  actor: Actor;
 }
 
 /** Returns the endpoints from the cache; null if the database must be read. */
@@ -90,7 +92,7 @@ export async function findEndpoints(
   const found: (TransferEndpoints | DomainError)[] = [];
   for (const named of moves) {
     try {
-      found.push(cachedEndpoints(accounts, named) ?? await pair(lookup.db, accounts, named, names));
+      found.push(cachedEndpoints(accounts, named) ?? await pair(lookup, accounts, named, names));
     } catch (error) {
       if (!(error instanceof DomainError)) throw error;
       found.push(error);
@@ -176,12 +178,14 @@ async function readAccounts(
 }
 
 async function pair(
-  db: Db,
+  { db, actor }: EndpointLookup,
   accounts: Map<string, AccountSummary>,
   named: EndpointNames,
   names: Names,
 ): Promise<TransferEndpoints> {
   const source = side(accounts, named.source, "source", names);
+  // Before the destination is looked at, which would else tell that there is an account.
+  if (typeof source !== "string" && !mayReadAccount(actor, source.owner)) throw noAccount("source");
   const wanted = named.asset === undefined ? undefined : { asset: named.asset, testnet: null };
   const like = typeof source === "string" ? wanted : source;
   const destination = side(accounts, named.destination, "destination", names, like);
@@ -235,7 +239,11 @@ function side(
   }
   const found = accounts.get(target?.account ?? same?.id ?? assigned?.[0] ?? party.account!);
   if (found !== undefined) return found;
-  throw new DomainError("account.not_found", `there is no such ${which} account`);
+  throw noAccount(which);
+}
+
+function noAccount(which: "source" | "destination"): DomainError {
+  return new DomainError("account.not_found", `there is no such ${which} account`);
 }
 
 /**

@@ -78,7 +78,7 @@ export async function transfer(
   const endpoints = cachedEndpoints(cache, input) ??
     await request.besideQueue(async () =>
       cachedEndpoints(cache, input) ?? // found meanwhile, for another transfer
-        await reading(pool, async (db) => (await findEndpoints({ db, cache }, [input]))[0])
+        await reading(pool, async (db) => (await findEndpoints({ db, cache, actor }, [input]))[0])
     );
   const replay = (kept: Replay) => answerReplay(pool, actor, { input, request }, kept);
   if (endpoints instanceof DomainError) {

@@ -1,4 +1,5 @@
 import { deepEqual, equal, notEqual } from "node:assert/strict";
+import { newId } from "../../domain/ids.ts";
 import { type TransactionFields, viewTransaction } from "../../domain/ledger/posting.ts";
 import { printTransaction } from "../../domain/ledger/transaction_json.ts";
 import { sharing } from "../support/sharing.ts";
@@ -118,6 +119,31 @@ test("POST /v1/transactions lets nobody move value out of another's account", as
     source: { total: "0", available: "0" },
     destination: null,
   });
+});
+
+test("a source that the sender may not see is answered as one that does not exist, whatever the destination", async (realm) => {
+  const { name } = await realm.currency("10");
+  const hidden = await realm.account({ asset: name });
+  const user = await realm.user();
+  const destinations = [
+    { account: await realm.account({ asset: name, by: user }) },
+    ...[{ account: newId(1) }, { alias: "nobody-has-it" }, {
+      address: "1BoatSLRHtKNngkdXEeobR76b53LETtpyT",
+    }],
+  ];
+  for (const destination of destinations) {
+    const answers = [];
+    for (const account of [hidden, newId(1)]) {
+      const move = { source: { account }, destination, value: "1" };
+      const one = await user.send("POST", "/v1/transactions", move);
+      const batch = { atomic: false, transactions: [move] };
+      const { body } = await user.send("POST", "/v1/transactions/batch", batch);
+      const [many] = body.results;
+      answers.push([one.body, many].map(({ status, code, detail }) => ({ status, code, detail })));
+    }
+    deepEqual(answers[0], answers[1], JSON.stringify(destination));
+    equal(answers[0][0].code, "account.not_found");
+  }
 });
 
 test("POST /v1/transactions refuses system accounts, other assets and itself", async (realm) => {
