@@ -629,7 +629,8 @@ constraint currencies_sub_unit_check CHECK ((cardinality(sub_unit) = 2))
 constraint currencies_supply_check CHECK ((supply >= (0)::numeric))
 CREATE INDEX currencies_account ON currencies USING btree (account)
 CREATE INDEX currencies_deleted ON currencies USING btree (owner, id) WHERE (deleted_at IS NOT NULL)
-CREATE INDEX currencies_likeness ON currencies USING btree (name_likeness(name))
+CREATE INDEX currencies_likeness_i ON currencies USING btree (name_likeness(name, 'I'::text))
+CREATE INDEX currencies_likeness_l ON currencies USING btree (name_likeness(name, 'L'::text))
 CREATE INDEX currencies_owner ON currencies USING btree (owner, id)
 CREATE TRIGGER currencies_asset BEFORE INSERT OR UPDATE OF name ON currencies FOR EACH ROW EXECUTE FUNCTION check_asset_once()
 CREATE TRIGGER currencies_backed AFTER UPDATE OF supply ON currencies FOR EACH ROW WHEN ((new.supply > old.supply)) EXECUTE FUNCTION check_token_supply()
@@ -3306,7 +3307,8 @@ AS $function$
 begin
   if not exists (select from users u where u.id = new.owner and is_house(u)) and exists (
     select from currencies c where c.owner <> new.owner and c.name <> new.name
-      and name_likeness(c.name) = name_likeness(new.name)) then
+      and (name_likeness(c.name, 'I') = name_likeness(new.name, 'I')
+        or name_likeness(c.name, 'L') = name_likeness(new.name, 'L'))) then
     raise exception 'this name reads like that of another user''s currency'
       using errcode = 'check_violation', constraint = 'currencies_likeness';
   end if;
@@ -4766,12 +4768,13 @@ begin
   return new;
 end $function$;
 
-CREATE OR REPLACE FUNCTION name_likeness(p_name text)
+CREATE OR REPLACE FUNCTION name_likeness(p_name text, p_as text)
  RETURNS text
  LANGUAGE sql
  IMMUTABLE PARALLEL SAFE
 AS $function$
-  select translate(upper(btrim(p_name, '-_') collate "C"), '0-L1', 'O_II')
+  select upper(translate(btrim(p_name, '-_'),
+    case when p_as = 'I' then '0-1l' when p_name collate "C" ~ '[a-z]' then '0-1I' else '0-1' end, 'O_' || p_as || p_as) collate "C")
 $function$;
 
 CREATE OR REPLACE FUNCTION newest_bound()
@@ -5602,7 +5605,7 @@ realm may execute on may_be_sponsored(text,uuid,boolean,uuid)
 realm may execute on may_discard(uuid,uuid)
 realm may execute on message_rank(smallint,integer)
 realm may execute on ms_time(bigint)
-realm may execute on name_likeness(text)
+realm may execute on name_likeness(text,text)
 realm may execute on newest_bound()
 realm may execute on oldest_bound()
 realm may execute on part_suffix(uuid)

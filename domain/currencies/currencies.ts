@@ -36,24 +36,27 @@ const CHAIN_SUFFIXES = ["_ETH", "_MATIC", "_CELO", "_BSC", "_TRON", "_SOL"];
 
 /** Whether a name is the code of an asset or a currency, or resembles one. */
 export function resemblesCode(name: string): boolean {
-  const like = likenessOf(name);
-  return [...allAssets().map(({ code }) => code), ...CURRENCIES, ...RESERVED]
-    .some((code) => likenessOf(code) === like);
+  const codes = new Set([...allAssets().map(({ code }) => code), ...CURRENCIES, ...RESERVED]
+    .map((code) => likenesses(code)[0]));
+  return likenesses(name).some((likeness) => codes.has(likeness));
 }
 
 /** Whether a name ends like that of a token on a chain. */
 function resemblesToken(name: string): boolean {
-  const like = `_${likenessOf(name)}`;
-  return CHAIN_SUFFIXES.some((suffix) => like.endsWith(`_${likenessOf(suffix)}`));
+  return likenesses(name).some((likeness) =>
+    CHAIN_SUFFIXES.some((suffix) => `_${likeness}`.endsWith(suffix))
+  );
 }
 
 /**
- * What a reader may take a name for: in capitals, with 0 as O, l, L and 1 as I, - as _, without those at its ends.
- * The database reads names in the same way (name_likeness).
+ * What a reader may take a name for: in capitals, with 0 as O, - as _, without those at its ends; with l and 1 as I, and
+ * with 1 as L, as which I is read, too, among small letters. The database reads names in the same ways (name_likeness).
  */
-function likenessOf(name: string): string {
-  return name.replaceAll(/^[-_]+|[-_]+$/g, "").toUpperCase()
-    .replaceAll("0", "O").replaceAll(/[L1]/g, "I").replaceAll("-", "_");
+function likenesses(name: string): [string, string] {
+  const read = (bars: RegExp, as: string) =>
+    name.replaceAll(bars, as).replaceAll(/^[-_]+|[-_]+$/g, "").toUpperCase()
+      .replaceAll("0", "O").replaceAll("-", "_");
+  return [read(/[l1]/g, "I"), read(/[a-z]/.test(name) ? /[I1]/g : /1/g, "L")];
 }
 
 /** A request for a currency. */

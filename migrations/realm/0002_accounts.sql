@@ -162,12 +162,15 @@ create trigger currencies_facts before update of name, decimals, account, owner 
   for each row when ((old.name, old.decimals, old.account, old.owner)
     is distinct from (new.name, new.decimals, new.account, new.owner)) execute function keep_facts();
 
--- What readers may take a name for: in capitals, with 0 as O, l, L and 1 as I, and - as _, without those at its ends.
--- domain/currencies/currencies.ts reads names and the codes of assets in the same way.
-create function name_likeness(p_name text) returns text language sql immutable parallel safe as $$
-  select translate(upper(btrim(p_name, '-_') collate "C"), '0-L1', 'O_II')
+-- What readers may take a name for: in capitals, with 0 as O and - as _, without those at its ends; p_as 'I': with l and 1
+-- as I; 'L': with 1 as L, as which I is read, too, among small letters. domain/currencies/currencies.ts reads names and
+-- the codes of assets in the same two ways.
+create function name_likeness(p_name text, p_as text) returns text language sql immutable parallel safe as $$
+  select upper(translate(btrim(p_name, '-_'),
+    case when p_as = 'I' then '0-1l' when p_name collate "C" ~ '[a-z]' then '0-1I' else '0-1' end, 'O_' || p_as || p_as) collate "C")
 $$;
-create index currencies_likeness on currencies (name_likeness(name));
+create index currencies_likeness_i on currencies (name_likeness(name, 'I'));
+create index currencies_likeness_l on currencies (name_likeness(name, 'L'));
 
 -- A customer's currency is not called so that it is taken for another user's: who opens an account, or is promised value,
 -- by name would get its units. The house may choose any name that nobody has.
@@ -175,7 +178,8 @@ create function currencies_differ() returns trigger language plpgsql as $$
 begin
   if not exists (select from users u where u.id = new.owner and is_house(u)) and exists (
     select from currencies c where c.owner <> new.owner and c.name <> new.name
-      and name_likeness(c.name) = name_likeness(new.name)) then
+      and (name_likeness(c.name, 'I') = name_likeness(new.name, 'I')
+        or name_likeness(c.name, 'L') = name_likeness(new.name, 'L'))) then
     raise exception 'this name reads like that of another user''s currency'
       using errcode = 'check_violation', constraint = 'currencies_likeness';
   end if;

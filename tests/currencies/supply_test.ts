@@ -117,7 +117,7 @@ Deno.test("no currency is called like an asset, an accounting currency or a toke
     ...["BTC", "btc", "Eth", "usdt", "UsDc", "USD", "usd", "sol", "S0L", "SOl", "D0GE", "d0ge"],
     ...["ETH_", "_BTC", "BTC-", "USDC_", "-sol-", "__USD", "GOLD_ETH_", "x-sol-"],
     ...["bnb", "TRX", "B1F", "BlF", "usdt_b5c".replace("5", "S"), "USDT_S0L", "USDT_SOl"],
-    ...["1tc", "1TC", "so1", "ce1o", "Itc", "usdt_so1", "USDT_CEI0"],
+    ...["1tc", "1TC", "so1", "ce1o", "Itc", "usdt_so1", "usdt_ceI0", "1SK", "lSK", "pIn"],
   ];
   for (const name of refused) {
     const made = await user.send("POST", "/v1/currencies", { name, supply: "1" });
@@ -127,7 +127,19 @@ Deno.test("no currency is called like an asset, an accounting currency or a toke
     const made = await user.send("POST", "/v1/currencies", { name, supply: "1" });
     deepEqual(told(made), [400, "request.invalid"], name);
   }
-  for (const name of ["GO", "gold", "GOLD", "x".repeat(40), "ETHOS", "POINTS_2026", "my-points"]) {
+  for (
+    const name of [
+      "GO",
+      "gold",
+      "GOLD",
+      "x".repeat(40),
+      "ETHOS",
+      "POINTS_2026",
+      "my-points",
+      "PIN",
+      "LSK",
+    ]
+  ) {
     const made = await user.send("POST", "/v1/currencies", { name, supply: "1" });
     equal(made.status, 201, `${name} ${made.text}`);
   }
@@ -138,7 +150,7 @@ Deno.test("no customer calls a currency so that it is taken for another user's",
   const [owner, rival] = [await realm.user(), await realm.user({ role: "admin" })];
   const make = async (by: TestUser, name: string) =>
     told(await by.send("POST", "/v1/currencies", { name, supply: "1" }));
-  for (const name of ["GOLD", "Silver-1"]) equal((await make(owner, name))[0], 201);
+  for (const name of ["GOLD", "Silver-1", "PAL"]) equal((await make(owner, name))[0], 201);
   const refused = [
     ...["gold", "G0LD", "Gold", "GOlD_", "-GOLD", "g0ld--", "go1d", "GO1D", "goId"],
     ...["silver-1", "SILVER_1", "Silver-l", "Si1ver-I", "Silver-L"],
@@ -151,7 +163,7 @@ Deno.test("no customer calls a currency so that it is taken for another user's",
   const { body } = await owner.send("POST", "/v1/currencies", { name: "TIN" });
   equal((await owner.send("DELETE", `/v1/currencies/${body.id}`)).status, 200);
   deepEqual(await make(rival, "tin"), taken);
-  for (const name of ["GOLDEN", "SILVER", "Silver-2"]) {
+  for (const name of ["GOLDEN", "SILVER", "Silver-2", "PAI"]) {
     equal((await make(rival, name))[0], 201, name);
   }
   // Its owner may have both, and the house is kept from no name by a customer.
