@@ -1679,6 +1679,7 @@ table reserved_inputs (
 )
 constraint reserved_inputs_pkey PRIMARY KEY (chain, network, input)
 CREATE INDEX reserved_inputs_order ON reserved_inputs USING btree (order_id)
+CREATE TRIGGER reserved_inputs_forgotten BEFORE UPDATE OF consumed_by ON reserved_inputs FOR EACH ROW WHEN (((old.consumed_by IS NOT NULL) AND (new.consumed_by IS NULL))) EXECUTE FUNCTION check_unconsumed()
 CREATE TRIGGER reserved_inputs_kept BEFORE INSERT OR UPDATE OF input, order_id ON reserved_inputs FOR EACH ROW EXECUTE FUNCTION check_reserved_input()
 CREATE TRIGGER reserved_inputs_served BEFORE INSERT OR DELETE ON reserved_inputs FOR EACH ROW EXECUTE FUNCTION check_served_input()
 
@@ -3129,6 +3130,21 @@ begin
       using errcode = 'check_violation', constraint = 'currencies_backed';
   end if;
   return null;
+end $function$;
+
+CREATE OR REPLACE FUNCTION check_unconsumed()
+ RETURNS trigger
+ LANGUAGE plpgsql
+ SET search_path TO 'realm', 'pg_temp'
+AS $function$
+begin
+  if not exists (select from chain_orders o where o.id = old.order_id and in_quarantine(o.ramp))
+      and not exists (select from chain_cursors c where (c.chain, c.network) = (old.chain, old.network)
+        and c.height < old.consumed_height) then
+    raise exception 'block % shows that % used up %', old.consumed_height, old.consumed_by, old.input
+      using errcode = 'check_violation', constraint = 'reserved_inputs_forgotten';
+  end if;
+  return new;
 end $function$;
 
 CREATE OR REPLACE FUNCTION check_unmade()

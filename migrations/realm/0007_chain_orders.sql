@@ -488,6 +488,20 @@ end $$;
 create trigger order_attempts_forgotten before update of seen_height on order_attempts
   for each row when (old.seen_height is distinct from new.seen_height and old.seen_height is not null)
   execute function check_forgotten();
+-- So is what a block showed to use up an input.
+create function check_unconsumed() returns trigger language plpgsql as $$
+begin
+  if not exists (select from chain_orders o where o.id = old.order_id and in_quarantine(o.ramp))
+      and not exists (select from chain_cursors c where (c.chain, c.network) = (old.chain, old.network)
+        and c.height < old.consumed_height) then
+    raise exception 'block % shows that % used up %', old.consumed_height, old.consumed_by, old.input
+      using errcode = 'check_violation', constraint = 'reserved_inputs_forgotten';
+  end if;
+  return new;
+end $$;
+create trigger reserved_inputs_forgotten before update of consumed_by on reserved_inputs
+  for each row when (old.consumed_by is not null and new.consumed_by is null)
+  execute function check_unconsumed();
 create trigger order_attempts_stay before delete or truncate on order_attempts
   for each statement execute function refuse_change();
 

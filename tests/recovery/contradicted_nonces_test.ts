@@ -1,9 +1,10 @@
 /** Orders on Ethereum of which nodes told two things: that a block has them, and that another used their nonce. */
-import { deepEqual, equal, fail, match } from "node:assert/strict";
+import { deepEqual, equal, fail, match, rejects } from "node:assert/strict";
 import { endAt } from "../support/ended_worker.ts";
 import { type FundedRamp, openFundedRamp } from "../support/evm_fixture.ts";
 import { reconcile } from "../support/installation.ts";
 import { type FaultyNode, startFaultyNode } from "../support/nodes/faulty_node.ts";
+import { brokenConstraint } from "../../db/errors.ts";
 import { rowsOf } from "../support/realm.ts";
 import { openTestPoller } from "../support/scan_steps.ts";
 
@@ -107,4 +108,17 @@ Deno.test("of three nodes one that denies that another transaction used a nonce 
   } finally {
     for (const node of nodes) await node.abort();
   }
+});
+
+Deno.test("the database lets nobody forget that a scanned block shows a nonce of ours used, outside of quarantine", async () => {
+  await using funded = await openFundedRamp();
+  const { realm } = funded;
+  await contradict(funded);
+  const forget = "update reserved_inputs set consumed_by = null, consumed_height = null";
+  await rejects(
+    rowsOf(realm, forget),
+    (error) => brokenConstraint(error) === "reserved_inputs_forgotten",
+  );
+  await rowsOf(realm, "update chain_cursors set height = height - 300 where chain = 'ETHEREUM'");
+  await rowsOf(realm, forget); // as the scanner does whose blocks the chain has lost
 });

@@ -53,6 +53,8 @@ interface Pass extends GainWork {
 
 const STALE = 500;
 const ASKED_AT_ONCE = 200;
+/** With more failures, the rest of the linked addresses waits for a later pass: a node may be down. */
+const FAILURES_MAX = 32;
 
 /** Refreshes the balances of a network, and searches transfers that the scan did not show. */
 export async function refreshOnchainBalances(
@@ -86,12 +88,39 @@ export async function refreshOnchainBalances(
         kept.find((token) => token.contract === contract)?.decimals ?? null;
     },
   };
-  for (let i = 0; i < targets.length; i += ASKED_AT_ONCE) {
-    await refresh(pass, targets.slice(i, i + ASKED_AT_ONCE).flatMap(holdingsOf));
+  const own = targets.filter(({ since }) => since === null);
+  for (let i = 0; i < own.length; i += ASKED_AT_ONCE) {
+    await refresh(pass, own.slice(i, i + ASKED_AT_ONCE).flatMap(holdingsOf));
   }
+  await refreshLinked(pass, targets.filter(({ since }) => since !== null));
   await refreshKept(pass, targets);
   await explainAgain(pass);
   await writing(context.pool, (db) => updateBalancesHeight(db, place, height));
+}
+
+/**
+ * Reads the balances of linked addresses. Anybody may link a stranger's of which nodes cannot tell the balance, as one that
+ * more transactions name than can be read: it hides no other, and holds up nothing.
+ */
+async function refreshLinked(pass: Pass, linked: readonly BalanceTarget[]): Promise<void> {
+  const { context, place } = pass;
+  const parts: (readonly BalanceTarget[])[] = [];
+  for (let i = 0; i < linked.length; i += ASKED_AT_ONCE) {
+    parts.push(linked.slice(i, i + ASKED_AT_ONCE));
+  }
+  for (let failures = 0; parts.length > 0 && !context.signal.aborted;) {
+    const part = parts.shift()!;
+    try {
+      await refresh(pass, part.flatMap(holdingsOf));
+    } catch (error) {
+      if (!(error instanceof ChainError)) throw error;
+      const of = { ...place, addresses: part.length, first: part[0].address };
+      context.log("debug", "balances of linked addresses were not read", { ...of, error });
+      if (++failures >= FAILURES_MAX) return;
+      const middle = Math.ceil(part.length / 2);
+      if (part.length > 1) parts.push(part.slice(0, middle), part.slice(middle));
+    }
+  }
 }
 
 /** A balance to read. */
