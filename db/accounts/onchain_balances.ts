@@ -152,6 +152,20 @@ export async function selectGains(db: Db, place: NetworkKey, limit: number): Pro
     order by retry_at limit ${limit}`;
 }
 
+/** Tells whether a gain is unexplained already of an address that is no own one. */
+export async function hasLinkedGain(
+  db: Db,
+  place: NetworkKey,
+  { address, contract }: Pick<GainRow, "address" | "contract">,
+): Promise<boolean> {
+  const [row] = await db<{ is: boolean }[]>`
+    select exists (select from unexplained_gains g where g.chain = ${place.chain}
+        and g.network = ${place.network} and g.address = ${address} and g.contract = ${contract})
+      and not exists (select from addresses a where a.chain = ${place.chain}
+        and a.network = ${place.network} and a.address = ${address}) as is`;
+  return row.is;
+}
+
 /** Deletes a gain that was explained. */
 export async function deleteGain(
   tx: Tx,

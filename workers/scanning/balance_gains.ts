@@ -4,7 +4,12 @@
  * else.
  * @module
  */
-import { deleteGain, selectGains, upsertGain } from "../../db/accounts/onchain_balances.ts";
+import {
+  deleteGain,
+  hasLinkedGain,
+  selectGains,
+  upsertGain,
+} from "../../db/accounts/onchain_balances.ts";
 import { reading } from "../../db/transaction.ts";
 import { ChainError } from "../chains/chain.ts";
 import type { Holding } from "../chains/observations.ts";
@@ -39,7 +44,7 @@ const LOOKBACK = 100;
 const LACKED_BLOCKS_MAX = 3 * PERIOD;
 /** The requests that one pass may make. */
 export function gainBudget(): GainWork["budget"] {
-  return { blocks: 16, halvings: 400 };
+  return { blocks: 16, halvings: 400, onward: 64 };
 }
 
 /**
@@ -61,7 +66,7 @@ export async function explainGain(
   const found = await arrivedIn(work, gain) - before;
   if (await isLackedByIndex(work, given, missing - found)) {
     if (isRecent(given)) return false;
-    await note(work, given, [{ ...given, error: LACKED }]);
+    if (!await isToldAlready(work, given)) await note(work, given, [{ ...given, error: LACKED }]);
   } else if (rests.length > 0) await note(work, gain, rests);
   return true;
 }
@@ -99,6 +104,16 @@ function isRecent({ above, height }: Gain): boolean {
 }
 
 /**
+ * Tells whether a gain is left out that no transaction of an index explains, because there is one of the same address. What
+ * an address that anybody may link gains without a transaction, as rewards of a validator, is else told without end, and
+ * each time its blocks are read whole.
+ */
+async function isToldAlready({ context, place }: GainWork, gain: Gain): Promise<boolean> {
+  const of = { address: gain.address, contract: gain.contract ?? "" };
+  return await reading(context.pool, (db) => hasLinkedGain(db, place, of));
+}
+
+/**
  * Looks at a balance that rose by less than what came by known transfers, where no node contradicts it: the index lacks
  * what left, and what is missing of that hides as much that came.
  *
@@ -111,6 +126,7 @@ export async function isWithoutSpending(
 ): Promise<boolean> {
   if (!work.derivedBalances) return true;
   if (isRecent(gain)) return false;
+  if (await isToldAlready(work, gain)) return true;
   await recordGain(
     work,
     { ...gain, gained: arrived + UNTOLD },

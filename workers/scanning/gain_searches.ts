@@ -22,7 +22,12 @@ export interface GainWork {
   /** The scale of a token that is known, or of the coin. */
   decimals(contract: string | null): number | null;
   /** The requests that are left to this pass. */
-  budget: { blocks: number; halvings: number };
+  budget: {
+    blocks: number;
+    halvings: number;
+    /** Blocks that are searched one by one where nodes do not tell old balances, of all gains together. */
+    onward: number;
+  };
 }
 
 /** A balance that rose in the blocks above `above` up to `height`; base units. */
@@ -45,8 +50,6 @@ export interface Rest {
 
 /** By how much a gain is recorded as more than what is known where nodes do not tell how much more it may be. */
 export const UNTOLD = 1n;
-/** Most blocks that one pass searches one by one where nodes do not tell old balances. */
-const BLOCKS_AT_ONCE = 64;
 
 /** Adds up the known transfers in the blocks of a gain, in base units. */
 export async function arrivedIn(
@@ -87,14 +90,16 @@ export async function searchOn(
   row: GainRow,
   told: bigint | null,
 ): Promise<void> {
-  const { context, place } = work;
-  const to = Math.min(row.height, row.searched + BLOCKS_AT_ONCE);
+  const { context, place, budget } = work;
+  if (budget.onward <= 0) return; // due again in the next pass
+  const to = Math.min(row.height, row.searched + budget.onward);
   let [searched, found] = [row.searched, BigInt(row.found)];
   let error = "not searched to its end yet";
   try {
     while (searched < to && found < gain.gained) {
       found += await searchAt(work, gain, searched + 1, gain.gained - found);
       searched++;
+      budget.onward--;
     }
   } catch (fault) {
     if (!(fault instanceof ChainError)) throw fault;

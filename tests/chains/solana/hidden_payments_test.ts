@@ -189,6 +189,18 @@ Deno.test("a payment that nodes show nowhere is told as unexplained, and found w
   deepEqual(await scene.credited(), [`${deposit} 2 CONFIRMED`]);
 });
 
+Deno.test("what a linked address gains without a transaction, again and again, is told once", async () => {
+  await using scene = await openScene("l");
+  const { fixture: { node, mine }, linked } = scene;
+  const address = linked.publicKey.toBase58();
+  for (const lamports of [21n, 22n, 23n]) {
+    await node.raw("surfnet_setAccount", address, { lamports: Number(lamports * SOL) });
+    await mine();
+    await scene.wait();
+  }
+  deepEqual([await scene.credited(), await scene.unexplained()], [[], 1]);
+});
+
 for (const [what, hidden] of [["that an index has", 1], ["that it lacks too", 2]] as const) {
   Deno.test(`a payment that an index lacks is found although as much left, by a transaction ${what}`, async () => {
     await using scene = await openScene("ll");
