@@ -281,9 +281,10 @@ function weightOf({ seal, data }: KeyedMove): number {
   return 1 + Math.floor(((seal?.length ?? 0) + (data?.length ?? 0)) / TEXT_SIZE);
 }
 
-/** Large bodies are few at once, so the moves of one count as they are. */
+/** Large bodies are few at once, so the moves of one count as they are. One whose items name nobody has none. */
 function weighed(bulk: Bulk): Weighed {
-  return { of: bulk, size: bulk.moves.length, weight: bulk.moves.length };
+  const { length } = bulk.moves;
+  return { of: bulk, size: length, weight: Math.max(1, length) };
 }
 
 /** Refuses what has waited for too long. */

@@ -12,7 +12,7 @@ export interface Sender {
   mayMoveAny: boolean;
 }
 
-/** A number of moves of a sender, and as how many they count. */
+/** A number of moves of a sender, and as how many they count: as one at least. */
 export interface Weighed {
   of: Sender;
   size: number;

@@ -1,5 +1,6 @@
 import { deepEqual, equal, ok } from "node:assert/strict";
-import { rowsOf, type TestRealm, testRealm } from "../support/realm.ts";
+import { until } from "../support/eventually.ts";
+import { rowsOf, type TestRealm, testRealm, type TestUser } from "../support/realm.ts";
 import { tamper } from "../support/tamper.ts";
 import { sharing } from "../support/sharing.ts";
 
@@ -40,6 +41,24 @@ test("POST /v1/transactions/batch moves all in order and answers each in full", 
     deepEqual({ ...read, seq: null, hash: null }, one);
   }
   deepEqual(await realm.balance(other), { total: "8.5", available: "8.5" });
+});
+
+Deno.test("batches of which no item names an account that there is lose no other that waits", async () => {
+  await using realm = await testRealm();
+  const { move } = await pair(realm);
+  const nobody = { account: crypto.randomUUID() };
+  const users = [realm.admin, await realm.user()];
+  const statuses: number[] = [];
+  const ask = async (user: Pick<TestUser, "send">, item: unknown) => {
+    const asked = { atomic: false, transactions: [item] };
+    statuses.push((await user.send("POST", PATH, asked)).status);
+  };
+  for (let i = 0; i < 12; i++) {
+    void ask(users[i % 2], move("1")).catch(() => {});
+    void ask(users[i % 2], move("1", { source: nobody, destination: nobody })).catch(() => {});
+  }
+  await until(() => statuses.length === 24);
+  deepEqual(new Set(statuses), new Set([200]));
 });
 
 Deno.test("an atomic batch names the first item refused, and changes nothing", async () => {

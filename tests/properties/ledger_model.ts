@@ -118,7 +118,7 @@ function atomicBatch(
     const { index } = seen.body;
     if (!(index >= 0 && index < transactions.length)) return null;
     // Whom an item names may be looked up before anything is booked.
-    const lost = lostEndpoints(ledger, transactions[index]);
+    const lost = lostEndpoints(ledger, by, transactions[index]);
     if (lost.length > 0) return refusedFor(seen, lost) ? ledger : null;
     let state = ledger;
     for (const one of transactions.slice(0, index)) {

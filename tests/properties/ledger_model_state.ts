@@ -199,13 +199,19 @@ export function refusedFor(
   return reasons.includes(code) && seen.status === (STATUS[code] ?? 409);
 }
 
-/** The answers about endpoints that do not exist, by how they are named. */
+/**
+ * The answers about endpoints that do not exist, by how they are named. A source that the caller may not see does not
+ * exist, however it is named.
+ */
 export function lostEndpoints(
   ledger: Ledger,
+  by: Person,
   { source, destination, named }: Pick<Transfer, "source" | "destination" | "named">,
 ): string[] {
   const lost: string[] = [];
-  if (!ledger.accounts.has(source)) lost.push(`${named?.source ?? "account"}.not_found`);
+  const found = ledger.accounts.get(source);
+  if (found === undefined) lost.push(`${named?.source ?? "account"}.not_found`);
+  else if (!by.reads && found.owner !== by.id) lost.push("account.not_found");
   if (!ledger.accounts.has(destination)) lost.push(`${named?.destination ?? "account"}.not_found`);
   return lost;
 }
@@ -214,10 +220,9 @@ export function lostEndpoints(
 export function whyNot(ledger: Ledger, by: Person, act: Transfer): string[] {
   const source = ledger.accounts.get(act.source);
   const destination = ledger.accounts.get(act.destination);
-  const lost = lostEndpoints(ledger, act);
-  if (source === undefined) return lost;
-  // An account that the caller may not see does not exist, whatever else stands against the move.
-  if (!by.reads && source.owner !== by.id) return ["account.not_found", ...lost];
+  const lost = lostEndpoints(ledger, by, act);
+  // Whatever else stands against the move.
+  if (source === undefined || (!by.reads && source.owner !== by.id)) return lost;
   const reasons: string[] = [];
   if (!by.writes && source.owner !== by.id) reasons.push("permission.owner");
   if (destination === undefined) return [...reasons, ...lost];
