@@ -5,6 +5,7 @@
  */
 import anvilPackage from "@foundry-rs/anvil-linux-amd64/package.json" with { type: "json" };
 import { getAddress, getBytes, HDNodeWallet, Interface } from "ethers";
+import { until } from "../eventually.ts";
 import strange from "../contracts/Strange.json" with { type: "json" };
 
 /** The amount that a rich account sends. */
@@ -96,6 +97,11 @@ export function anvilAt(url: string): Pick<Anvil, "rpc" | "mine" | "pool" | "sen
   }
   async function mine(blocks = 1): Promise<void> {
     await rpc("anvil_mine", `0x${blocks.toString(16)}`);
+    // Anvil writes its history of fees later than the block, and leaves out what is not there yet.
+    await until(async () => {
+      const history = await rpc<{ gasUsedRatio: number[] }>("eth_feeHistory", "0x1", "latest", []);
+      return history.gasUsedRatio.length > 0;
+    }, 2);
   }
   async function pool({ from = 0, value = 0n, tip, ...rest }: Sent): Promise<string> {
     const fields = { from: rich(from).address, value: `0x${value.toString(16)}`, gas: GAS };
