@@ -432,6 +432,7 @@ constraint chain_orders_state_check CHECK ((state = ANY (ARRAY['new'::text, 'bat
 CREATE INDEX chain_orders_batch_order ON chain_orders USING btree (batch_order_id) WHERE (batch_order_id IS NOT NULL)
 CREATE UNIQUE INDEX chain_orders_cpfp ON chain_orders USING btree (reference_id) WHERE ((purpose = 'cpfp'::text) AND (state <> 'canceled'::text))
 CREATE INDEX chain_orders_discarded ON chain_orders USING btree (ramp, updated_at) WHERE ((state = 'canceled'::text) AND (purpose = 'withdrawal'::text) AND (nonce IS NOT NULL) AND (hash IS NOT NULL))
+CREATE INDEX chain_orders_given_up ON chain_orders USING btree (chain, network, state_at) WHERE ((state = ANY (ARRAY['canceled'::text, 'failed'::text])) AND (nonce IS NOT NULL) AND (hash IS NOT NULL))
 CREATE INDEX chain_orders_hash ON chain_orders USING btree (hash) WHERE (hash IS NOT NULL)
 CREATE INDEX chain_orders_height ON chain_orders USING btree (chain, network, height) WHERE (height IS NOT NULL)
 CREATE INDEX chain_orders_nonce ON chain_orders USING btree (chain, network, sender, nonce) WHERE (nonce IS NOT NULL)
@@ -1331,6 +1332,7 @@ table order_attempts (
   proof_height integer
   proof_reached bigint
   seen_height integer
+  late boolean not null default false
   late_order_id uuid
   created_at timestamp with time zone not null
 )
@@ -1340,7 +1342,8 @@ constraint order_attempts_borne_by_check CHECK ((borne_by = ANY (ARRAY['sender':
 constraint order_attempts_bounded CHECK (((raw IS NULL) OR (cardinality(inputs) > 0) OR (expires IS NOT NULL) OR (plan = '{}'::text)))
 constraint order_attempts_dropped CHECK ((dropped = (proof IS NOT NULL)))
 constraint order_attempts_expires CHECK (((expires IS NULL) OR ((((expires ->> 'height'::text))::bigint IS NULL) <> (((expires ->> 'time'::text))::bigint IS NULL))))
-constraint order_attempts_late CHECK (((late_order_id IS NULL) OR ((NOT (proof IS DISTINCT FROM 'expired'::text)) AND (seen_height IS NOT NULL) AND (late_order_id <> order_id))))
+constraint order_attempts_late CHECK (((NOT late) OR (seen_height IS NOT NULL) OR (late_order_id IS NOT NULL)))
+constraint order_attempts_late_order CHECK (((late_order_id IS NULL) OR (late AND (late_order_id <> order_id))))
 constraint order_attempts_late_order_id_fkey FOREIGN KEY (late_order_id) REFERENCES chain_orders(id)
 constraint order_attempts_order_id_fkey FOREIGN KEY (order_id) REFERENCES chain_orders(id)
 constraint order_attempts_pkey PRIMARY KEY (order_id, attempt)
@@ -1353,12 +1356,14 @@ constraint order_attempts_seen CHECK ((seen_height >= 0))
 constraint order_attempts_sent CHECK (((sent_at IS NULL) OR (raw IS NOT NULL)))
 constraint order_attempts_signed CHECK (((hash IS NULL) = (raw IS NULL)))
 constraint order_attempts_unreadable CHECK (((NOT unreadable) OR (plan = '{}'::text)))
+CREATE INDEX order_attempts_consumed ON order_attempts USING btree (created_at) WHERE (proof = 'consumed'::text)
 CREATE UNIQUE INDEX order_attempts_hash ON order_attempts USING btree (hash) WHERE (hash IS NOT NULL)
-CREATE INDEX order_attempts_late ON order_attempts USING btree (order_id) WHERE ((proof = 'expired'::text) AND (seen_height IS NOT NULL) AND (late_order_id IS NULL))
+CREATE INDEX order_attempts_late ON order_attempts USING btree (order_id) WHERE (late AND (late_order_id IS NULL))
 CREATE UNIQUE INDEX order_attempts_late_order ON order_attempts USING btree (late_order_id) WHERE (late_order_id IS NOT NULL)
 CREATE INDEX order_attempts_orphaned ON order_attempts USING btree (order_id) WHERE (proof = 'orphaned'::text)
 CREATE TRIGGER order_attempts_change BEFORE INSERT OR UPDATE OF order_id, attempt, plan, inputs, hash, raw, expires, fee, sent_at, outcome, cancels, borne_by, unreadable, dropped, proof, proof_by, proof_height, proof_reached, late_order_id, created_at ON order_attempts FOR EACH ROW EXECUTE FUNCTION check_attempt()
 CREATE TRIGGER order_attempts_forgotten BEFORE UPDATE OF seen_height ON order_attempts FOR EACH ROW WHEN (((old.seen_height IS DISTINCT FROM new.seen_height) AND (old.seen_height IS NOT NULL))) EXECUTE FUNCTION check_forgotten()
+CREATE TRIGGER order_attempts_given_up BEFORE UPDATE OF late ON order_attempts FOR EACH ROW WHEN ((old.late IS DISTINCT FROM new.late)) EXECUTE FUNCTION check_late()
 CREATE TRIGGER order_attempts_quarantined BEFORE UPDATE OF raw ON order_attempts FOR EACH ROW WHEN (((old.raw IS NULL) AND (new.raw IS NOT NULL) AND (old.plan <> '{}'::text))) EXECUTE FUNCTION refuse_signature()
 CREATE TRIGGER order_attempts_stay BEFORE DELETE OR TRUNCATE ON order_attempts FOR EACH STATEMENT EXECUTE FUNCTION refuse_change()
 
@@ -2589,15 +2594,19 @@ begin
           and (new.dropped or o.state not in ('signed', 'sent'))
         then 'leaves too late'
       when old.late_order_id is not null and new.late_order_id is distinct from old.late_order_id
+          and not (new.late_order_id is null and not new.late and old.seen_height is null and new.seen_height is null
+            and exists (select from chain_orders r where r.id = old.late_order_id and r.state = 'sent'))
         then 'is booked'
       when old.late_order_id is null and new.late_order_id is not null
-          and not (coalesce(new.proof = 'expired' and new.seen_height is not null, false) and in_quarantine(o.ramp)
+          and not (new.late and new.seen_height is not null and in_quarantine(o.ramp)
             and exists (select from chain_orders r where r.id = new.late_order_id and r.purpose = 'recovered'
               and r.state = 'mined' and r.hash = new.hash
               and (r.chain, r.network, r.ramp) = (o.chain, o.network, o.ramp)))
         then 'was not mined late'
       when old.late_order_id is null and new.late_order_id is not null and o.purpose in ('withdrawal', 'batch')
-          and (o.state in ('signed', 'sent') or o.state = 'mined' and o.succeeded is not false)
+          and (o.state = 'sent' or o.state = 'mined' and o.succeeded is not false
+            or o.state = 'signed' and exists (select from order_attempts c where c.order_id = o.id and not c.dropped
+              and (c.expires is not null or c.sent_at is not null)))
         then 'is booked beside another that may be mined'
       when old.dropped and (new.dropped, new.proof, new.proof_by, new.proof_height, new.proof_reached)
           is distinct from (old.dropped, old.proof, old.proof_by, old.proof_height, old.proof_reached)
@@ -2781,6 +2790,20 @@ begin
       using errcode = 'check_violation', constraint = 'chain_orders_gas_held';
   end if;
   return null;
+end $function$;
+
+CREATE OR REPLACE FUNCTION check_late()
+ RETURNS trigger
+ LANGUAGE plpgsql
+ SET search_path TO 'realm', 'pg_temp'
+AS $function$
+begin
+  if new.late and not is_given_up(new) or not new.late and new.seen_height is not null then
+    raise exception 'transaction % of order % % given up', new.attempt, new.order_id,
+        case when new.late then 'was not' else 'is in a block, and was' end
+      using errcode = 'check_violation', constraint = 'order_attempts_given_up';
+  end if;
+  return new;
 end $function$;
 
 CREATE OR REPLACE FUNCTION check_nonce()
@@ -3663,6 +3686,15 @@ CREATE OR REPLACE FUNCTION is_folded(folded text, name text)
  LANGUAGE sql
  IMMUTABLE PARALLEL SAFE
 RETURN ((folded !~ '[A-Z\u200c\u200d]'::text) AND ((name ~ '[^ -~]'::text) OR (folded = translate(name, 'ABCDEFGHIJKLMNOPQRSTUVWXYZ'::text, 'abcdefghijklmnopqrstuvwxyz'::text))));
+
+CREATE OR REPLACE FUNCTION is_given_up(k order_attempts)
+ RETURNS boolean
+ LANGUAGE sql
+ STABLE
+AS $function$
+  select k.hash is not null and (k.dropped or exists (select from chain_orders o where o.id = k.order_id
+    and (o.state = 'canceled' or o.state = 'failed' and o.hash is distinct from k.hash)))
+$function$;
 
 CREATE OR REPLACE FUNCTION is_heard(p_type text)
  RETURNS boolean
@@ -5423,7 +5455,7 @@ AS $function$
     when 'in vain' then c.named > 0 and (c.paying = 0 or not o.succeeded) and o.height is not null
       and o.confirmations > 0
     when 'no block' then o.height is null
-    when 'dropped' then c.made > 0 and c.living = 0
+    when 'dropped' then c.living = 0 and (c.made > 0 or o.purpose = 'recovered')
   end
   from (select count(*) as made, count(*) filter (where not dropped) as living,
       count(*) filter (where not dropped and hash is not null) as signed,
@@ -5595,6 +5627,7 @@ realm may execute on is_coin(text,text)
 realm may execute on is_confirmed()
 realm may execute on is_derived(text,integer,uuid)
 realm may execute on is_folded(text,text)
+realm may execute on is_given_up(order_attempts)
 realm may execute on is_heard(text)
 realm may execute on is_house(users)
 realm may execute on is_paid_by_ramp(chain_orders)
@@ -5683,7 +5716,7 @@ realm may insert on transaction_data
 realm may insert on users
 realm may insert on withdrawals
 realm may select (assets, check_at, checked_at, created_at, credentials_at, data, deleted_at, error, failures, hint, id, identity, key, owner, ramp, status, updated_at) on external_ramps
-realm may select (attempt, borne_by, cancels, created_at, dropped, expires, fee, hash, inputs, late_order_id, order_id, outcome, plan, proof, proof_by, proof_height, proof_reached, seen_height, sent_at, unreadable) on order_attempts
+realm may select (attempt, borne_by, cancels, created_at, dropped, expires, fee, hash, inputs, late, late_order_id, order_id, outcome, plan, proof, proof_by, proof_height, proof_reached, seen_height, sent_at, unreadable) on order_attempts
 realm may select (kind) on secrets
 realm may select on account_states
 realm may select on accounts

@@ -27,7 +27,7 @@ grant select (kind) on secrets to :role;
 -- Anybody who has signed bytes can send them: a withdrawal canceled before its broadcast could be paid all the same.
 revoke select on order_attempts from :role;
 grant select (order_id, attempt, plan, inputs, hash, expires, fee, sent_at, outcome, cancels, borne_by, unreadable, dropped, proof,
-    proof_by, proof_height, proof_reached, seen_height, late_order_id, created_at) on order_attempts to :role;
+    proof_by, proof_height, proof_reached, seen_height, late, late_order_id, created_at) on order_attempts to :role;
 
 -- Credentials of exchanges are read where they can be decrypted, and nowhere else.
 revoke select on external_ramps from :role;

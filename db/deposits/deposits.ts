@@ -160,10 +160,22 @@ export async function holdDeposits(
       and (j.error is not null or d.error->>'code' = ${code})`;
 }
 
-/** Lists the inputs whose spends a scan reports: reserved inputs and unspent coins. */
+/**
+ * Lists the inputs whose spends a scan reports: reserved inputs and unspent coins, and nonces of transactions that were
+ * given up within three months. A reorganisation that reaches further back halts the scan.
+ */
 export async function selectWatchedInputs(db: Db, place: NetworkKey): Promise<string[]> {
   const rows = await db<{ input: string }[]>`
     select input from reserved_inputs where chain = ${place.chain} and network = ${place.network}
+    union
+    select unnest(k.inputs) from chain_orders o join order_attempts k on k.order_id = o.id
+    where o.chain = ${place.chain} and o.network = ${place.network}
+      and o.state in ('canceled', 'failed') and o.nonce is not null and o.hash is not null
+      and o.state_at > now() - interval '90 days' and is_given_up(k)
+    union
+    select unnest(k.inputs) from order_attempts k join chain_orders o on o.id = k.order_id
+    where k.proof = 'consumed' and k.created_at > now() - interval '90 days' and k.hash is not null
+      and o.chain = ${place.chain} and o.network = ${place.network} and o.sender ^@ '0x'
     union
     select hash || ':' || index from coins
     where chain = ${place.chain} and network = ${place.network} and spent_height is null`;

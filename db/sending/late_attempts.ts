@@ -1,21 +1,26 @@
 /**
- * Statements on the blocks in which scans saw attempts, and on those that were mined although they had been given up as
- * expired.
+ * Statements on the blocks in which scans saw attempts, and on those that were mined although they had been given up.
  * @module
  */
 import type { NetworkKey } from "../chains/cursors.ts";
 import type { Db, Tx } from "../database.ts";
 
-/** Records the blocks in which a scan saw attempts. Its transaction locks no order. */
+/**
+ * Records the blocks in which a scan saw attempts: of some only where they were given up. Its transaction locks no order.
+ *
+ * @param seen.expires whether transactions of the chain expire: what is seen is not given up then
+ */
 export async function markAttemptsSeen(
   tx: Tx,
   place: NetworkKey,
-  seen: readonly { hash: string; height: number }[],
+  seen: readonly { hash: string; height: number; expires: boolean }[],
 ): Promise<void> {
   await tx`
-    update order_attempts k set seen_height = g.height
-    from jsonb_to_recordset(${tx.json(seen as never)}) g(hash text, height integer), chain_orders o
-    where k.hash = g.hash and k.late_order_id is null and k.seen_height is distinct from g.height
+    update order_attempts k set seen_height = g.height, late = k.late or is_given_up(k)
+    from jsonb_to_recordset(${tx.json(seen as never)}) g(hash text, height integer, expires boolean),
+      chain_orders o
+    where k.hash = g.hash and (g.expires or k.late or is_given_up(k))
+      and (k.seen_height is distinct from g.height or not k.late and is_given_up(k))
       and o.id = k.order_id and o.chain = ${place.chain} and o.network = ${place.network}
       and k.ctid = any (array(
         select f.ctid from jsonb_array_elements_text(${
@@ -23,38 +28,41 @@ export async function markAttemptsSeen(
   }) h, lateral (select ctid from order_attempts where hash = h offset 0) f))`;
 }
 
-/** Forgets the blocks above a height: the chain has lost them. */
+/** Forgets the blocks above a height: the chain has lost them. What an order books that has not ended stays its. */
 export async function forgetSeenAbove(
   tx: Tx,
   { chain, network }: NetworkKey,
   height: number,
 ): Promise<void> {
   await tx`
-    update order_attempts set seen_height = null
+    update order_attempts set seen_height = null, late = late_order_id is not null
     where seen_height > ${height} and late_order_id is null and order_id in (
       select id from chain_orders where chain = ${chain} and network = ${network}
         and state in ('new', 'planned', 'signed', 'sent', 'mined')
       union
       select o.id from order_attempts k join chain_orders o on o.id = k.order_id
-      where k.proof = 'expired' and k.seen_height is not null and k.late_order_id is null
-        and o.chain = ${chain} and o.network = ${network})`;
+      where k.late and k.late_order_id is null and o.chain = ${chain} and o.network = ${network})
+    or seen_height > ${height} and late_order_id in (
+      select id from chain_orders where chain = ${chain} and network = ${network}
+        and state in ('sent', 'mined') and purpose = 'recovered')`;
 }
 
 /**
- * Forgets the block in which a scan saw an attempt, unless it was seen in another one since, or an order books it. Its
- * ramp is in quarantine.
+ * Forgets the block in which a scan saw an attempt, unless it was seen in another one since, or an order that has ended
+ * books it. Its ramp is in quarantine.
  */
 export async function forgetSeen(
   tx: Tx,
   { hash, height }: { hash: string; height: number },
 ): Promise<void> {
   await tx`
-    update order_attempts set seen_height = null
-    where hash = ${hash} and seen_height = ${height} and late_order_id is null`;
+    update order_attempts k set seen_height = null, late = late_order_id is not null
+    where hash = ${hash} and seen_height = ${height} and (late_order_id is null
+      or exists (select from chain_orders o where o.id = k.late_order_id and o.state in ('sent', 'mined')))`;
   await tx`
     update reserved_inputs set consumed_by = null, consumed_height = null
-    where consumed_by = ${hash} and consumed_height = ${height}
-      and order_id in (select order_id from order_attempts where hash = ${hash})`;
+    where consumed_by = ${hash} and consumed_height = ${height} and order_id in (
+      select unnest(array[order_id, late_order_id]) from order_attempts where hash = ${hash})`;
 }
 
 /** Lists the attempts of open orders of some ramps that a scanned block has, oldest first. */
@@ -65,11 +73,14 @@ export async function selectSeenOpen(
 ): Promise<SeenAttempt[]> {
   return await db<SeenAttempt[]>`
     select distinct k.hash, coalesce(k.seen_height, c.consumed_height)::float8 as height, o.id as order
-    from chain_orders o join order_attempts k on k.order_id = o.id
+    from chain_orders o cross join lateral (
+        select hash, seen_height from order_attempts where order_id = o.id and not dropped
+        union all
+        select hash, seen_height from order_attempts where late_order_id = o.id) k
       left join reserved_inputs c on c.order_id = o.id and c.consumed_by = k.hash
     where o.state in ('signed', 'sent', 'mined') and o.chain = ${place.chain} and o.network = ${place.network}
       and o.ramp = any (${`{${ramps.join(",")}}`}::text::uuid[])
-      and not k.dropped and (k.seen_height is not null or c.input is not null)
+      and (k.seen_height is not null or c.input is not null)
     order by height, k.hash`;
 }
 
@@ -91,7 +102,7 @@ export async function selectSeenOwn(
   return row ?? null;
 }
 
-/** Selects the transactions in blocks that were given up as expired, and not booked since; with their orders and ramps. */
+/** Selects the transactions in blocks that were given up, and not booked since; with their orders and ramps. */
 export async function selectMinedLate(
   tx: Tx,
   place: NetworkKey,
@@ -102,9 +113,9 @@ export async function selectMinedLate(
     from (select distinct jsonb_array_elements_text(${
     tx.json(consumed.map(({ hash }) => hash))
   }) as hash) g,
-      lateral (select k.order_id, k.proof, k.late_order_id from order_attempts k where k.hash = g.hash offset 0) k,
+      lateral (select k.order_id, k.late, k.late_order_id from order_attempts k where k.hash = g.hash offset 0) k,
       lateral (select o.id, o.ramp, o.chain, o.network from chain_orders o where o.id = k.order_id offset 0) o
-    where k.proof = 'expired' and k.late_order_id is null and o.chain = ${place.chain} and o.network = ${place.network}
+    where k.late and k.late_order_id is null and o.chain = ${place.chain} and o.network = ${place.network}
     order by g.hash`;
 }
 
@@ -115,7 +126,7 @@ export interface SeenAttempt {
   order: string;
 }
 
-/** Lists the attempts of some ramps that were given up as expired, that a block shows, and that no order books; oldest first. */
+/** Lists the attempts of some ramps that were given up, that a block shows, and that no order books; oldest first. */
 export async function selectLateAttempts(
   db: Db,
   place: NetworkKey,
@@ -124,7 +135,7 @@ export async function selectLateAttempts(
   return await db<SeenAttempt[]>`
     select k.hash, k.seen_height as height, k.order_id as order
     from order_attempts k join chain_orders o on o.id = k.order_id
-    where k.proof = 'expired' and k.seen_height is not null and k.late_order_id is null
+    where k.late and k.late_order_id is null
       and o.chain = ${place.chain} and o.network = ${place.network}
       and o.ramp = any (${`{${ramps.join(",")}}`}::text::uuid[])
     order by k.seen_height, k.hash`;
@@ -133,8 +144,7 @@ export async function selectLateAttempts(
 /** Locks an attempt that was mined late; false where an order books it, or the chain has lost its block, meanwhile. */
 export async function lockLateAttempt(tx: Tx, hash: string): Promise<boolean> {
   const rows = await tx`
-    select from order_attempts where hash = ${hash} and proof = 'expired' and seen_height is not null
-      and late_order_id is null for update`;
+    select from order_attempts where hash = ${hash} and late and late_order_id is null for update`;
   return rows.length > 0;
 }
 
@@ -144,4 +154,14 @@ export async function markLateBooked(
   { hash, order }: { hash: string; order: string },
 ): Promise<void> {
   await tx`update order_attempts set late_order_id = ${order} where hash = ${hash}`;
+}
+
+/**
+ * Gives the attempt that an order books back to the order that had given it up: the chain has lost its block. Tells
+ * whether there was one.
+ */
+export async function releaseLateAttempt(tx: Tx, order: string): Promise<boolean> {
+  const rows = await tx`
+    update order_attempts set late_order_id = null, late = false where late_order_id = ${order} returning 1`;
+  return rows.length > 0;
 }

@@ -22,14 +22,18 @@ export async function selectDependantOrders(
     select ${db(ORDER_COLUMNS)} from chain_orders where id in (select id from found) order by id`;
 }
 
-/** The transaction that took the place of an order's, or a coin of it, and that was given up here before it was sent. */
+/**
+ * The transaction that took the place of an order's, or a coin of it, and that was given up here before it was sent. One
+ * that used its nonce, and that an order books, was heard of.
+ */
 export async function selectGivenUp(
   db: Db,
   { id, chain, network, by }: { id: string; chain: string; network: string; by: string | null },
 ): Promise<string | null> {
   const [row] = await db<{ hash: string }[]>`
     select k.hash from order_attempts k join chain_orders o on o.id = k.order_id
-    where (o.state = 'canceled' or k.proof = 'orphaned') and (k.hash = ${by} or k.hash in (
+    where (o.state = 'canceled' or k.proof = 'orphaned')
+      and (o.nonce is null or k.late_order_id is null) and (k.hash = ${by} or k.hash in (
       select c.spent_by from order_attempts a cross join unnest(a.inputs) i
         join coins c on c.chain = ${chain} and c.network = ${network}
           and c.hash = split_part(i, ':', 1) and c.index::text = split_part(i, ':', 2)

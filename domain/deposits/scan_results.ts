@@ -90,16 +90,17 @@ export async function recordFound(
 
 /**
  * Records the blocks of transactions that expire, where as many nodes as the quorum show them: what was seen in a block
- * is not given up as expired.
+ * is not given up as expired. On other chains those of transactions that were given up.
  */
 export async function markSeen(
   tx: Tx,
   place: NetworkKey,
   consumed: BlockRange["consumed"],
 ): Promise<void> {
-  const seen = consumed.filter(({ input, hash, few }) => input.endsWith(`:${hash}`) && !few);
-  if (seen.length === 0) return;
-  await markAttemptsSeen(tx, place, seen.map(({ hash, height }) => ({ hash, height })));
+  const seen = consumed.filter(({ few }) => !few).map(({ input, hash, height }) => ({
+    ...{ hash, height, expires: input.endsWith(`:${hash}`) },
+  }));
+  if (seen.length > 0) await markAttemptsSeen(tx, place, seen);
 }
 
 /**

@@ -10,6 +10,7 @@ import {
   selectUnsigned,
 } from "../../db/recovery/recoveries.ts";
 import { lockOrder, selectOrder } from "../../db/sending/chain_orders.ts";
+import { selectAttemptSummaries } from "../../db/sending/order_attempts.ts";
 import { selectBatched } from "../../db/withdrawals/withdrawal_batches.ts";
 import type { Actor } from "../actor.ts";
 import { DomainError } from "../errors.ts";
@@ -111,13 +112,17 @@ export async function selectLost(
 
 /**
  * Makes sure that nothing else of an order may still be mined where one of its transactions was mined that it had given
- * up. What is in flight decides whether that one has paid its withdrawal: it is known soon, as it expires.
+ * up. What is in flight decides whether that one has paid its withdrawal. Bytes that do not expire and never left are
+ * asked about instead: nothing sends them before that.
  *
  * @throws {DomainError} chain.quarantined until then
  */
 export async function assertAlone(tx: Tx, { id, withdrawals }: LateOrder): Promise<void> {
   const order = withdrawals.length === 0 ? null : await lockOrder(tx, id);
   if (order === null || !["signed", "sent", "mined"].includes(order.state)) return;
+  const living = (await selectAttemptSummaries(tx, id)).filter(({ dropped }) => !dropped);
+  const waits = living.every(({ expires, sent_at }) => expires === null && sent_at === null);
+  if (order.state === "signed" && waits) return;
   // One that failed in its block pays nobody, and its order ends when the quarantine has.
   if (order.state === "mined" && order.succeeded === false) return;
   const why =

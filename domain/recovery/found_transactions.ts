@@ -29,7 +29,7 @@ export interface FoundTransaction {
   readonly stated?: { readonly withdrawals: readonly string[] };
   /** Whether nodes agree on all that it moved in a final block: it ends at once, as its bytes tell no later run. */
   readonly settled?: true;
-  /** Its order, where that is of this database, and gave it up as expired. */
+  /** Its order, where that is of this database, and gave it up. */
   readonly late?: LateOrder;
   /** The token that it deployed, as its contract tells; null for none, or where there is no contract. */
   readonly deployed: FoundToken | null;

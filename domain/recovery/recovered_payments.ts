@@ -7,6 +7,7 @@ import type { Tx } from "../../db/database.ts";
 import type { LedgerTx } from "../../db/transaction.ts";
 import { selectAccount } from "../../db/accounts/accounts.ts";
 import { releaseFound } from "../../db/recovery/found_payments.ts";
+import { releaseLateAttempt } from "../../db/sending/late_attempts.ts";
 import { selectKeptTokens } from "../../db/currencies/tokens.ts";
 import { lockBatched, selectBatched } from "../../db/withdrawals/withdrawal_batches.ts";
 import { type HistoryEntry, updateWithdrawals } from "../../db/withdrawals/withdrawals.ts";
@@ -67,7 +68,8 @@ export async function settleRecovered(tx: LedgerTx, actor: Actor, order: OrderRo
 /**
  * Gives up a recovered order none of whose transactions can be mined. The withdrawals that it was to pay wait
  * again, and their ramp goes into quarantine: only an operator can tell whether the lost database paid them
- * by another transaction.
+ * by another transaction. What was mined late, and has lost its final block, is given back to the order that had given it
+ * up, and puts the ramp into quarantine in any case: nodes lie, or the chain was reorganised beyond its final block.
  *
  * @returns the reason of the quarantine; null where no withdrawal is concerned
  */
@@ -78,6 +80,7 @@ export async function giveUpRecovered(
   proof: DropProof,
 ): Promise<string | null> {
   const members = (await selectBatched(tx, order.id)).flatMap((one) => one.reference_id ?? []);
+  const isLate = await releaseLateAttempt(tx, order.id);
   const reason = `${order.hash}, which was found on the chain, can never be mined`;
   await renewOrder(tx, actor, order, proof);
   const block = { hash: null, nonce: null, height: null, confirmations: 0 };
@@ -85,8 +88,10 @@ export async function giveUpRecovered(
   const updates = members.map((id) => ({ id, change: block, entry }));
   await announceAll(tx, actor, await updateWithdrawals(tx, updates, actor.at));
   const unpaid = await disclaim(tx, actor, order, "can never be mined");
-  if (members.length === 0) return unpaid;
-  const detail = `${reason}: it was the payment of ${members.join(", ")}`;
+  if (members.length === 0 && (unpaid !== null || !isLate)) return unpaid;
+  const detail = members.length === 0
+    ? `${reason}: it was mined after it had been given up, and has lost its block`
+    : `${reason}: it was the payment of ${members.join(", ")}`;
   await quarantine(tx, actor, [order.ramp], detail);
   return detail;
 }

@@ -57,7 +57,7 @@ export interface Taken {
 }
 
 /**
- * Recovers an own transaction that the database does not know, or has given up as expired; null if it knows it. One that
+ * Recovers an own transaction that the database does not know, or has given up; null if it knows it. One that
  * was given up and moved nothing out cost its fee: its order went on without it.
  *
  * @throws {DomainError} chain.quarantined where it deployed a token for which another transaction was sent, is not deep

@@ -87,9 +87,9 @@ export async function doubtRestart(
 }
 
 /**
- * Searches spends of own coins and nonces in chain blocks for unknown transactions, and for those that were given up
- * because they had expired: what was mined all the same may be paid again, or was given back. Tells whether there are
- * any. Bytes that were given up are known to every node that they were sent to: for those the word of the quorum counts.
+ * Searches spends of own coins and nonces in chain blocks for unknown transactions, and for those that were given up:
+ * what was mined all the same may be paid again, or was given back. Tells whether there are any. Bytes that were given
+ * up may be known to nodes: for those the word of the quorum counts.
  */
 export async function checkConsumed(
   tx: Tx,
@@ -100,8 +100,8 @@ export async function checkConsumed(
   if (consumed.length === 0) return false;
   const coins = await selectStolenCoins(tx, place, consumed);
   const nonces = await selectStolenNonces(tx, place, consumed);
-  const sent = consumed.filter(({ input, hash, few }) => input.endsWith(`:${hash}`) && !few);
-  const late = sent.length === 0 ? [] : await selectMinedLate(tx, place, sent);
+  const agreed = consumed.filter(({ few }) => !few);
+  const late = agreed.length === 0 ? [] : await selectMinedLate(tx, place, agreed);
   const evidence = [
     ...coins.map(({ input, hash, ramp }) => ({
       ramp,
@@ -120,7 +120,7 @@ export async function checkConsumed(
     ...late.map(({ hash, order, ramp }) => ({
       ramp,
       hash,
-      detail: `${hash} of order ${order} was given up as expired, and was mined`,
+      detail: `${hash} of order ${order} was given up, and was mined`,
     })),
   ];
   await act(tx, actor, place, evidence);

@@ -69,6 +69,8 @@ create unique index chain_orders_refund_transaction on chain_orders (refund_tran
 create index chain_orders_hash on chain_orders (hash) where hash is not null;
 create index chain_orders_discarded on chain_orders (ramp, updated_at)
   where state = 'canceled' and purpose = 'withdrawal' and nonce is not null and hash is not null;
+create index chain_orders_given_up on chain_orders (chain, network, state_at)
+  where state in ('canceled', 'failed') and nonce is not null and hash is not null;
 create index chain_orders_recovered on chain_orders (ramp) where purpose = 'recovered';
 create index chain_orders_batch_order on chain_orders (batch_order_id) where batch_order_id is not null;
 create unique index chain_orders_cpfp on chain_orders (reference_id) where purpose = 'cpfp' and state <> 'canceled';
@@ -140,6 +142,7 @@ create table order_attempts (
   proof_height integer check (proof_height >= 0),
   proof_reached bigint check (proof_reached >= 0),
   seen_height integer,
+  late boolean not null default false,
   late_order_id uuid references chain_orders (id),
   created_at timestamptz not null,
   primary key (order_id, attempt),
@@ -155,14 +158,14 @@ create table order_attempts (
   constraint order_attempts_proof check
     ((proof = 'consumed') is not true or (proof_height is not null and proof_by is distinct from hash)),
   constraint order_attempts_seen check (seen_height >= 0),
-  constraint order_attempts_late check
-    (late_order_id is null or (proof is not distinct from 'expired' and seen_height is not null and late_order_id <> order_id))
+  constraint order_attempts_late check (not late or seen_height is not null or late_order_id is not null),
+  constraint order_attempts_late_order check (late_order_id is null or (late and late_order_id <> order_id))
 );
 create unique index order_attempts_hash on order_attempts (hash) where hash is not null;
 create index order_attempts_orphaned on order_attempts (order_id) where proof = 'orphaned';
 create unique index order_attempts_late_order on order_attempts (late_order_id) where late_order_id is not null;
-create index order_attempts_late on order_attempts (order_id)
-  where proof = 'expired' and seen_height is not null and late_order_id is null;
+create index order_attempts_late on order_attempts (order_id) where late and late_order_id is null;
+create index order_attempts_consumed on order_attempts (created_at) where proof = 'consumed';
 create function refuse_signature() returns trigger language plpgsql as $$
 begin
   perform 1 from chain_orders o join ramps r on r.account = o.ramp
@@ -186,9 +189,10 @@ comment on column order_attempts.expires is 'The last point at which the chain t
 comment on column order_attempts.proof_reached is 'Of an expiry, the final point that the chain has passed, in the unit of expires.';
 comment on column order_attempts.proof_by is 'The transaction that took an input, where the chain tells.';
 comment on column order_attempts.seen_height is
-  'The block in which a scan saw it, on chains where transactions expire; null while no scanned block has it.';
+  'The block in which a scan saw it, on chains where transactions expire, or because it was given up; null while no scanned block has it.';
+comment on column order_attempts.late is 'Seen in a block, or booked, although its order had given it up.';
 comment on column order_attempts.late_order_id is
-  'The order that books it, because it was mined after it was given up as expired.';
+  'The order that books it, because it was mined after it was given up.';
 
 create table nonces (
   chain text not null,
@@ -260,8 +264,17 @@ create function in_quarantine(p_ramp uuid) returns boolean language sql stable a
   select exists (select 1 from ramps where account = p_ramp and quarantined is not null)
 $$;
 
+-- Whether nothing follows bytes any more, so that nobody would book them if they were mined: they were dropped, canceled
+-- before they left, or their order failed with another transaction. That never changes again. Of an order that is done
+-- another transaction made the same payment.
+create function is_given_up(k order_attempts) returns boolean language sql stable as $$
+  select k.hash is not null and (k.dropped or exists (select from chain_orders o where o.id = k.order_id
+    and (o.state = 'canceled' or o.state = 'failed' and o.hash is distinct from k.hash)))
+$$;
+
 -- Tells whether the rows show the proof for a transition. The update locks the order's row. For an order that books a
--- late attempt that one is its own.
+-- late attempt that one is its own; where the chain has lost that one, it is given back to its order before this one is
+-- given up, and then there is none.
 create function shows_demand(o chain_orders, p_demand text, p_batch uuid) returns boolean
   language sql stable as $$
   select case p_demand
@@ -280,7 +293,7 @@ create function shows_demand(o chain_orders, p_demand text, p_batch uuid) return
     when 'in vain' then c.named > 0 and (c.paying = 0 or not o.succeeded) and o.height is not null
       and o.confirmations > 0
     when 'no block' then o.height is null
-    when 'dropped' then c.made > 0 and c.living = 0
+    when 'dropped' then c.living = 0 and (c.made > 0 or o.purpose = 'recovered')
   end
   from (select count(*) as made, count(*) filter (where not dropped) as living,
       count(*) filter (where not dropped and hash is not null) as signed,
@@ -388,8 +401,8 @@ create trigger chain_orders_stay before delete or truncate on chain_orders
 -- Stored bytes stay, and stay marked as sent. Two attempts of an order share an input, so only one can be mined: on
 -- chains without inputs, whose transactions expire, an order has one attempt that is not proven expired. An attempt is
 -- dropped for a reason that the rows show. What a scanned block shows is not dropped: an order that would be dropped beside
--- its own transaction waits. A late attempt is booked once, in quarantine. The lock on the order keeps it from ending
--- meanwhile.
+-- its own transaction waits. A late attempt is booked once, in quarantine, and is given back only where the chain has lost
+-- its block before it was settled. The lock on the order keeps it from ending meanwhile.
 create function check_attempt() returns trigger language plpgsql as $$
 declare
   o chain_orders;
@@ -425,15 +438,19 @@ begin
           and (new.dropped or o.state not in ('signed', 'sent'))
         then 'leaves too late'
       when old.late_order_id is not null and new.late_order_id is distinct from old.late_order_id
+          and not (new.late_order_id is null and not new.late and old.seen_height is null and new.seen_height is null
+            and exists (select from chain_orders r where r.id = old.late_order_id and r.state = 'sent'))
         then 'is booked'
       when old.late_order_id is null and new.late_order_id is not null
-          and not (coalesce(new.proof = 'expired' and new.seen_height is not null, false) and in_quarantine(o.ramp)
+          and not (new.late and new.seen_height is not null and in_quarantine(o.ramp)
             and exists (select from chain_orders r where r.id = new.late_order_id and r.purpose = 'recovered'
               and r.state = 'mined' and r.hash = new.hash
               and (r.chain, r.network, r.ramp) = (o.chain, o.network, o.ramp)))
         then 'was not mined late'
       when old.late_order_id is null and new.late_order_id is not null and o.purpose in ('withdrawal', 'batch')
-          and (o.state in ('signed', 'sent') or o.state = 'mined' and o.succeeded is not false)
+          and (o.state = 'sent' or o.state = 'mined' and o.succeeded is not false
+            or o.state = 'signed' and exists (select from order_attempts c where c.order_id = o.id and not c.dropped
+              and (c.expires is not null or c.sent_at is not null)))
         then 'is booked beside another that may be mined'
       when old.dropped and (new.dropped, new.proof, new.proof_by, new.proof_height, new.proof_reached)
           is distinct from (old.dropped, old.proof, old.proof_by, old.proof_height, old.proof_reached)
@@ -472,6 +489,19 @@ end $$;
 create trigger order_attempts_change before insert or update of order_id, attempt, plan, inputs, hash, raw, expires, fee, sent_at,
     outcome, cancels, borne_by, unreadable, dropped, proof, proof_by, proof_height, proof_reached, late_order_id, created_at
   on order_attempts for each row execute function check_attempt();
+
+-- Only what was given up can be late; the mark goes with the block that shows it.
+create function check_late() returns trigger language plpgsql as $$
+begin
+  if new.late and not is_given_up(new) or not new.late and new.seen_height is not null then
+    raise exception 'transaction % of order % % given up', new.attempt, new.order_id,
+        case when new.late then 'was not' else 'is in a block, and was' end
+      using errcode = 'check_violation', constraint = 'order_attempts_given_up';
+  end if;
+  return new;
+end $$;
+create trigger order_attempts_given_up before update of late on order_attempts
+  for each row when (old.late is distinct from new.late) execute function check_late();
 
 -- A block that showed an attempt is forgotten where the chain has lost it, and the cursor went back, or by a reconciliation.
 -- So is one that gives way to another, unless that one is scanned.

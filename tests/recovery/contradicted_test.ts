@@ -63,7 +63,7 @@ async function mineBesideSecond(scene: Scene) {
   await node.sendRaw(kept[0]);
   await node.mine();
   await ramp.poller.advance();
-  match(await quarantineOf(scene) ?? "none", /was given up as expired, and was mined/);
+  match(await quarantineOf(scene) ?? "none", /was given up, and was mined/);
   await dateQuarantines(realm, 1);
   const [early] = await reconcile(realm, () => fail("nobody is asked"));
   match(early.obstacles.join(), /another transaction of its order may still be mined/);
@@ -118,7 +118,7 @@ Deno.test("a payment on Solana that is mined late pays its withdrawal where the 
   await node.sendRaw(kept[0]);
   await node.mine();
   await ramp.poller.advance();
-  match(await quarantineOf(scene) ?? "none", /was given up as expired, and was mined/);
+  match(await quarantineOf(scene) ?? "none", /was given up, and was mined/);
   await dateQuarantines(realm, 1);
   await expireTransactions(node);
   await node.mine();

@@ -47,7 +47,7 @@ async function mineLate({ ramp, faulty }: Scene, raw: string): Promise<string> {
     ramp.realm,
     "select quarantined ->> 'detail' as detail from ramps where next_index > 0",
   );
-  match(detail ?? "no quarantine", /was given up as expired, and was mined/);
+  match(detail ?? "no quarantine", /was given up, and was mined/);
   return detail!;
 }
 

@@ -54,7 +54,7 @@ async function mineLate({ node, ...ramped }: TronRamp, raw: string): Promise<voi
     ramped.realm,
     "select quarantined ->> 'detail' as detail from ramps where next_index > 0",
   );
-  match(detail ?? "no quarantine", /was given up as expired, and was mined/);
+  match(detail ?? "no quarantine", /was given up, and was mined/);
   await dateQuarantines(ramped.realm, 1);
 }
 

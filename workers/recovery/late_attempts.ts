@@ -1,8 +1,8 @@
 /**
- * Transactions of ours of which nodes told both that a block has them and that they can never be mined: they expired, or
- * another used their nonce or coins. Those that were given up as expired and were mined all the same the reconciliation
- * books like a payment that was found: their order may have paid again, or given its value back. What a scanned block
- * had, and all nodes deny, it forgets.
+ * Transactions of ours that were given up and mined all the same: they had expired, or another had used their nonce or
+ * coins, as nodes told, or their order was canceled before they left. The reconciliation books them like a payment that
+ * was found: their order may have paid again, or given its value back. What a scanned block had, and all nodes deny, it
+ * forgets.
  * @module
  */
 import type { QuarantinedRamp } from "../../db/recovery/recoveries.ts";
@@ -40,7 +40,8 @@ const AROUND = 64;
 
 /**
  * Recovers what was given up and mined; one that cannot be booked yet is an obstacle. One that nodes only seemed to have
- * mined is given up again: its block was read anew without it, and all nodes prove that it has expired.
+ * mined is given up again: its block was read anew without it, and all nodes prove that it can never be mined, or, where
+ * it does not expire, none has it in a block.
  */
 export async function takeMinedLate(work: LateSearch, obstacles: string[]): Promise<Taken[]> {
   const { context, place } = work;
@@ -60,7 +61,7 @@ export async function takeMinedLate(work: LateSearch, obstacles: string[]): Prom
       if (result !== null) taken.push(result);
     } catch (error) {
       if (!(error instanceof ChainError) && !(error instanceof DomainError)) throw error;
-      obstacles.push(`${error.message}: ${one.hash} of order ${one.order} was given up as expired`);
+      obstacles.push(`${error.message}: ${one.hash} of order ${one.order} was given up`);
     }
   }
   return taken;
@@ -83,7 +84,7 @@ export async function forgetVanished(work: LateSearch, obstacles: string[]): Pro
     try {
       const { order, query } = await questionOf(work, one);
       if ((await work.chain.status(query)).state !== "dropped") continue;
-      if (await isGone(work, one, { order, query })) {
+      if (await isGone(work, one, { order, query }, isDropped)) {
         await context.step((tx) => forgetSeen(tx, one));
         forgotten = true;
       } else {
@@ -108,7 +109,7 @@ interface Asked {
 
 async function questionOf(
   { context, chain, place }: LateSearch,
-  { hash, order: id }: SeenAttempt,
+  { hash, height, order: id }: SeenAttempt,
 ): Promise<Asked> {
   const { order, attempts } = await reading(context.pool, async (db) => ({
     order: (await selectOrder(db, id))!,
@@ -116,7 +117,8 @@ async function questionOf(
   }));
   const signed = signedOf(attempts.find((one) => one.hash === hash)!);
   const depth = context.chains.depth({ chain: chain.id, testnet: place.network !== "main" });
-  return { order, query: { attempts: [signed], since: order.since ?? 0, depth } };
+  const since = Math.min(order.since ?? 0, height);
+  return { order, query: { attempts: [signed], since, depth } };
 }
 
 /**
@@ -130,8 +132,9 @@ async function readLate(work: LateSearch, late: SeenAttempt): Promise<FoundTrans
   const { hash, height } = late;
   const { order, query } = await questionOf(work, late);
   const status = await chain.status(query);
-  if (hasExpired(status) && await isGone(work, late, { order, query })) return null;
-  if (!isFinal(status)) {
+  const isDenied = chain.traits.validity === null ? isUnmined : isDropped;
+  if (isDenied(status) && await isGone(work, late, { order, query }, isDenied)) return null;
+  if (!isFinal(chain, status, query)) {
     throw new ChainError(
       "unavailable",
       `block ${height} has it, and too few nodes show it in a final one: run it again when they do` +
@@ -150,14 +153,15 @@ async function readLate(work: LateSearch, late: SeenAttempt): Promise<FoundTrans
   };
 }
 
-/** Whether no node has an attempt in a block: all prove the same, and the block that a scan saw is read without it. */
+/** Whether no node has an attempt in a block: all deny it, and the block that a scan saw is read without it. */
 async function isGone(
   work: LateSearch,
   seen: SeenAttempt,
   { order, query }: Asked,
+  isDenied: (status: TransactionStatus) => boolean,
 ): Promise<boolean> {
   const status = await work.chain.status({ ...query, all: true });
-  if (status.state !== "dropped") return false;
+  if (!isDenied(status)) return false;
   return await isReadWithout(work, seen, {
     signer: order.sender,
     inputs: query.attempts[0].inputs,
@@ -202,12 +206,22 @@ async function isKept({ chain }: LateSearch, height: number): Promise<boolean> {
   }
 }
 
-function hasExpired(status: TransactionStatus): boolean {
-  return status.state === "dropped" && status.proof === "expired";
+function isDropped({ state }: TransactionStatus): boolean {
+  return state === "dropped";
 }
 
-function isFinal(status: TransactionStatus): status is TransactionStatus & { state: "mined" } {
-  return status.state === "mined" && status.final && status.confirmations > 0;
+/** What does not expire may be mined later, and is found anew then. */
+function isUnmined({ state }: TransactionStatus): boolean {
+  return state !== "mined";
+}
+
+function isFinal(
+  { traits }: Chain,
+  status: TransactionStatus,
+  { depth }: StatusQuery,
+): status is TransactionStatus & { state: "mined" } {
+  return status.state === "mined" && status.final &&
+    status.confirmations >= (traits.finalOnly ? 1 : depth);
 }
 
 function withdrawalsOf(orders: readonly OrderRow[]): string[] {

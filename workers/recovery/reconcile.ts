@@ -267,7 +267,7 @@ async function takeAll(work: Work, obstacles: string[]): Promise<Taken[]> {
   const mined = used?.found ?? unknown ??
     await reading(context.pool, (db) => selectUnknownSpends(db, place, ids));
   // First: of payments that are alike, each withdrawal's own is its.
-  const taken = unknown === null ? [] : await takeMinedLate(work, obstacles);
+  const taken = await takeMinedLate(work, obstacles);
   const { height, finalized } = await chain.head();
   const depth = context.chains.depth({ chain: chain.id, testnet: place.network !== "main" });
   const top = chain.traits.finalOnly ? finalized ?? -1 : height + 1 - depth;

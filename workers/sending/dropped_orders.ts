@@ -65,7 +65,6 @@ async function expiryOf(
  */
 async function doubtSeen(work: OrderWork, order: OrderRow): Promise<void> {
   const { context, chain } = work;
-  if (order.purpose === "recovered") return; // what was booked is not given up
   const { seen, cursor, attempts, now } = await reading(context.pool, async (db) => ({
     seen: await selectSeenOwn(db, order.id),
     cursor: await selectCursor(db, order),
