@@ -5447,7 +5447,9 @@ AS $function$
       where p.id = p_batch and p.purpose = 'recovered' and p.state = 'mined')
     when 'plan' then c.living > 0
     when 'unsigned' then c.signed = 0
-    when 'unsent' then c.sent = 0
+    when 'unsent' then c.sent = 0 and not exists (select from order_attempts k
+      left join reserved_inputs i on i.order_id = k.order_id and i.consumed_by = k.hash
+      where k.order_id = o.id and not k.dropped and (k.seen_height is not null or i.input is not null))
     when 'bytes' then c.named > 0
     when 'leaving' then c.leaving > 0
     when 'block' then c.named > 0 and o.height is not null and o.confirmations > 0

@@ -24,6 +24,7 @@ import {
   selectAttemptSummaries,
   selectReservedInputs,
 } from "../../db/sending/order_attempts.ts";
+import { selectSeenOwn } from "../../db/sending/late_attempts.ts";
 import { selectWaiting } from "../../db/sending/nonces.ts";
 import { selectDependantOrders } from "../../db/sending/unsent_bytes.ts";
 import type { Actor } from "../actor.ts";
@@ -268,9 +269,10 @@ export interface Orphans {
 async function hashesNotSent(db: Db, order: OrderRow): Promise<string[] | null> {
   if (!["new", "planned", "signed"].includes(order.state)) return null;
   const living = (await selectAttemptSummaries(db, order.id)).filter((one) => !one.dropped);
-  return living.some((one) => one.sent_at !== null)
-    ? null
-    : living.flatMap(({ hash }) => hash ?? []);
+  if (living.some((one) => one.sent_at !== null)) return null;
+  const made = living.flatMap(({ hash }) => hash ?? []);
+  // Somebody else has sent what a scanned block shows.
+  return made.length > 0 && await selectSeenOwn(db, order.id) !== null ? null : made;
 }
 
 /**

@@ -230,7 +230,7 @@ create table order_transitions (
     ('plan', 'batch', 'unsigned', 'unsent', 'bytes', 'leaving', 'block', 'no block', 'paid', 'in vain', 'dropped', 'found')),
   primary key (before, after)
 );
-comment on column order_transitions.demands is 'Of attempts that are not dropped. Plan: there is one. Unsigned: none has bytes. Unsent: none has left. Bytes: that of the order''s hash has some. Leaving: it is marked as sent. Block: it has bytes, and the order a height. Paid: a block, where it succeeded, and it does not cancel. In vain: a block, where it did not, or it cancels. Dropped: all are. Batch: the batch is in that state, or was canceled. Found: the batch was found on the chain, and nothing else of the order can be mined.';
+comment on column order_transitions.demands is 'Of attempts that are not dropped. Plan: there is one. Unsigned: none has bytes. Unsent: none has left, and no scanned block has one. Bytes: that of the order''s hash has some. Leaving: it is marked as sent. Block: it has bytes, and the order a height. Paid: a block, where it succeeded, and it does not cancel. In vain: a block, where it did not, or it cancels. Dropped: all are. Batch: the batch is in that state, or was canceled. Found: the batch was found on the chain, and nothing else of the order can be mined.';
 insert into order_transitions (before, after, demands) values
   ('new', 'planned', 'plan'),
   ('new', 'batched', 'batch'),
@@ -285,7 +285,9 @@ create function shows_demand(o chain_orders, p_demand text, p_batch uuid) return
       where p.id = p_batch and p.purpose = 'recovered' and p.state = 'mined')
     when 'plan' then c.living > 0
     when 'unsigned' then c.signed = 0
-    when 'unsent' then c.sent = 0
+    when 'unsent' then c.sent = 0 and not exists (select from order_attempts k
+      left join reserved_inputs i on i.order_id = k.order_id and i.consumed_by = k.hash
+      where k.order_id = o.id and not k.dropped and (k.seen_height is not null or i.input is not null))
     when 'bytes' then c.named > 0
     when 'leaving' then c.leaving > 0
     when 'block' then c.named > 0 and o.height is not null and o.confirmations > 0

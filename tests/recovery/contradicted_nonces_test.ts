@@ -28,8 +28,10 @@ async function contradict(funded: FundedRamp, lies = true): Promise<{ fill: stri
   await anvil.rpc("anvil_dropTransaction", fill.hash);
   await anvil.rpc("eth_sendRawTransaction", raw);
   await anvil.mine(110); // beyond the blocks that a reconciliation reads again
-  await poller.advance();
   if (!lies) return { fill: fill.id };
+  await poller.advance();
+  const [{ taken, lifted }] = await reconcile(realm, () => fail("nobody is asked"));
+  deepEqual([taken.length, lifted], [1, true]);
   const lie = await rowsOf(
     realm,
     `update reserved_inputs set consumed_by = $1,
@@ -84,7 +86,7 @@ Deno.test("an order that fills a nonce is not made anew where bytes that were gi
     /which was given up here and never sent, took the place/,
   );
   const [report] = await reconcile(realm, () => fail("nobody is asked"));
-  deepEqual([report.lifted, report.obstacles], [true, []]);
+  deepEqual([report.lifted, report.obstacles, report.taken.length], [true, [], 1]);
   await funded.advance();
   const made = await rowsOf(realm, "select from order_attempts");
   deepEqual([await quarantineOf(funded), made.length], [null, 2]);

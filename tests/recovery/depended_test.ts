@@ -1,5 +1,5 @@
 /** Withdrawals that an operator calls paid while the change of their own transactions, which were never sent, is to be spent. */
-import { deepEqual, equal, match, ok, rejects } from "node:assert/strict";
+import { deepEqual, equal, fail, match, ok, rejects } from "node:assert/strict";
 import { checkLedger } from "../../domain/audit/ledger_check.ts";
 import { scriptOf } from "../../domain/chains/addresses.ts";
 import { newId } from "../../domain/ids.ts";
@@ -188,15 +188,15 @@ Deno.test({
       "select quarantined ->> 'detail' as detail from ramps where quarantined is not null";
     await funded.until(async () => (await rowsOf(realm, quarantined)).length > 0);
     const [{ detail }] = await rowsOf<{ detail: string }>(realm, quarantined);
-    match(detail, /was given up here and never sent, took the place of order/);
+    match(detail, /was given up, and was mined/);
     equal((await funded.withdrawal(ids[1])).status, "PROCESSING");
-    const asked: (string | null)[] = [];
-    const [late] = await reconcile(realm, ({ withdrawal, like }) => {
-      asked.push(withdrawal, like);
-      return Promise.resolve(true);
-    });
+    await node.mine(3);
+    const [late] = await reconcile(realm, () => fail("nobody is asked"));
     deepEqual([late.obstacles, late.lifted], [[], true], JSON.stringify(late));
-    deepEqual(asked, [ids[1], stored[1].hash]);
+    deepEqual(late.taken.map(({ hash, unmatched }) => [hash, unmatched]), [
+      [stored[0].hash, []],
+      [stored[1].hash, []],
+    ]);
     await follow(funded, 3);
     deepEqual((await funded.ended(ids)).map(({ status }) => status), ["DONE", "DONE"]);
     deepEqual([await funded.held(to[0]), await funded.held(to[1])], [[COIN], [COIN / 2n]]);

@@ -254,7 +254,11 @@ Deno.test("a payment on Solana that nodes only seemed to have mined late is give
   equal((await ramp.finish(id)).status, "DONE");
   const [{ hash }] = await attemptsOf(ramp);
   const top = "(select max(height) from chain_cursors where chain = 'SOLANA')";
-  await rowsOf(realm, `update order_attempts set seen_height = ${top} where hash = $1`, [hash]);
+  await rowsOf(
+    realm,
+    `update order_attempts set seen_height = ${top}, late = true where hash = $1`,
+    [hash],
+  );
   await rowsOf(
     realm,
     `update ramps set quarantined = jsonb_build_object('detail', 'a lie', 'at', 1, 'height', ${top})

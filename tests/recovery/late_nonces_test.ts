@@ -284,6 +284,25 @@ Deno.test("the database lets nobody mark or book as mined late what was not give
   equal(await refused(book(any)), "order_attempts_change", "it is booked by another");
 });
 
+Deno.test("a withdrawal whose bytes somebody else has sent is not canceled once a scanned block shows them, by its customer nor in the database, and is DONE", async () => {
+  await using scene = await openLateScene();
+  const { funded, poller } = scene;
+  const { realm } = funded;
+  const { body: { id } } = await funded.withdraw("1");
+  await endAt("stored", funded.advance);
+  const [{ raw }] = await rowsOf<{ raw: string }>(realm, "select raw from order_attempts");
+  await mineInstead(funded, raw, 3);
+  await poller.advance();
+  const answer = await realm.admin.send("POST", `/v1/withdrawals/${id}/cancel`);
+  deepEqual([answer.status, answer.body.code], [409, "withdrawal.not_cancelable"]);
+  await rejects(
+    rowsOf(realm, "update chain_orders set state = 'canceled'"),
+    (error) => brokenConstraint(error) === "chain_orders_transition",
+  );
+  equal((await funded.finish(id)).status, "DONE");
+  equal(await paidOut(scene), COIN);
+});
+
 /** The bytes that fill the last nonce. */
 async function fillRaw({ funded }: LateScene): Promise<string | null> {
   const { id } = await fillOf(funded);
