@@ -17,7 +17,9 @@ export async function markAttemptsSeen(
 ): Promise<void> {
   await tx`
     update order_attempts k set seen_height = g.height, late = k.late or is_given_up(k)
-    from jsonb_to_recordset(${tx.json(seen as never)}) g(hash text, height integer, expires boolean),
+    from jsonb_to_recordset(${
+    tx.json(seen as never)
+  }) g(hash text, height integer, expires boolean),
       chain_orders o
     where k.hash = g.hash and (g.expires or k.late or is_given_up(k))
       and (k.seen_height is distinct from g.height or not k.late and is_given_up(k))
@@ -35,16 +37,18 @@ export async function forgetSeenAbove(
   height: number,
 ): Promise<void> {
   await tx`
-    update order_attempts set seen_height = null, late = late_order_id is not null
+    update order_attempts set seen_height = null, late = false
     where seen_height > ${height} and late_order_id is null and order_id in (
       select id from chain_orders where chain = ${chain} and network = ${network}
         and state in ('new', 'planned', 'signed', 'sent', 'mined')
       union
       select o.id from order_attempts k join chain_orders o on o.id = k.order_id
-      where k.late and k.late_order_id is null and o.chain = ${chain} and o.network = ${network})
-    or seen_height > ${height} and late_order_id in (
+      where k.late and k.late_order_id is null and o.chain = ${chain} and o.network = ${network})`;
+  await tx`
+    update order_attempts set seen_height = null
+    where seen_height > ${height} and late_order_id in (
       select id from chain_orders where chain = ${chain} and network = ${network}
-        and state in ('sent', 'mined') and purpose = 'recovered')`;
+        and state in ('new', 'planned', 'signed', 'sent', 'mined') and purpose = 'recovered')`;
 }
 
 /**

@@ -60,7 +60,7 @@ function unreserved(db: Db, of: SenderName) {
 
 /**
  * Reads the mined attempts of orders that are done, or that a cancellation ended, with some nonces:
- * the chain may have lost them.
+ * the chain may have lost them. So it may those that were mined late, and that an order has booked.
  */
 export async function selectDone(
   db: Db,
@@ -71,7 +71,7 @@ export async function selectDone(
   return await db<(AttemptRow & { nonce: number })[]>`
     select o.nonce, c.order_id, c.attempt, c.plan, c.inputs, c.hash, c.raw, c.expires, c.fee,
       c.sent_at, c.outcome, c.cancels, c.borne_by, c.unreadable, c.dropped, c.created_at
-    from chain_orders o join order_attempts c on c.order_id = o.id and c.hash = o.hash
+    from chain_orders o join order_attempts c on (c.order_id = o.id or c.late_order_id = o.id) and c.hash = o.hash
     where o.chain = ${of.chain} and o.network = ${of.network} and o.sender = ${of.sender}
       and (o.state = 'done' or (o.state = 'failed' and c.cancels)) and o.nonce in (
         select value::integer from jsonb_array_elements_text(${db.json([...nonces] as never)}))

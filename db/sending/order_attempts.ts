@@ -51,7 +51,7 @@ const MADE =
 const SIGNED = [...MADE.filter((name) => !["outcome", "dropped"].includes(name)), "raw"];
 
 /**
- * Reads all attempts of an order with their bytes, oldest first; for workers. What another order gave up as expired, and
+ * Reads all attempts of an order with their bytes, oldest first; for workers. What another order gave up, and
  * this one books because it was mined, is its own, and not dropped.
  */
 export async function selectAttempts(db: Db, order: string): Promise<AttemptRow[]> {
