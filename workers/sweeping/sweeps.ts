@@ -114,11 +114,13 @@ async function decide(
   const held = await holdingOf(context, chain, sweepable, contract);
   const booked = toUnits(sweepable.free, sweepable.decimals);
   // Value that is not credited yet stays at the address until its depth.
-  const amount = held.asset < booked ? held.asset : booked;
-  if (amount === 0n) return { do: "wait" };
-  const whole = amount === held.asset;
-  const draft = await price(chain, orderOf(chain, sweepable, contract, whole ? "all" : amount));
-  if (draft === null) return { do: "wait" };
+  const free = smaller(held.asset, booked);
+  if (free === 0n) return { do: "wait" };
+  const whole = free === held.asset;
+  const priced = await priceOf(chain, sweepable, contract, whole ? "all" : free);
+  if (priced === null) return { do: "wait" };
+  const { draft } = priced;
+  const amount = priced.part ?? free;
   const fee = feeOf(draft.fee, held.inputs, 1);
   if (draft.fee.contract === contract) {
     const kept = whole ? restOf(chain, sweepable, fee) : 0n;
@@ -160,6 +162,25 @@ async function agreedCoin(
     context.log("warn", "a sweep waits: nodes contradict each other", { account, error });
     return null;
   }
+}
+
+/**
+ * Prices a sweep. A part of a token that one transaction cannot take, because it lies in too many accounts, is carried
+ * by several, one after the other: `part` is what the first one takes.
+ */
+async function priceOf(
+  chain: Chain,
+  sweepable: SweepableRow,
+  contract: string | null,
+  amount: bigint | "all",
+): Promise<{ draft: Draft; part: bigint | null } | null> {
+  const draft = await price(chain, orderOf(chain, sweepable, contract, amount));
+  if (draft !== null) return { draft, part: null };
+  if (contract === null || amount === "all") return null;
+  const most = (await price(chain, orderOf(chain, sweepable, contract, "all")))?.held ?? 0n;
+  if (most === 0n || most >= amount) return null;
+  const again = await price(chain, orderOf(chain, sweepable, contract, most));
+  return again === null ? null : { draft: again, part: most };
 }
 
 function orderOf(
