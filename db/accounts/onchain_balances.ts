@@ -31,6 +31,8 @@ export interface GainRow {
   searched: number;
   found: string;
   tries: number;
+  /** Whether the address is an own one. */
+  own: boolean;
 }
 
 /**
@@ -124,12 +126,18 @@ export async function upsertOnchainBalances(
       where onchain_balances.height <= excluded.height`;
 }
 
-/** Records an unexplained gain, or the result of the last search for it. */
+/**
+ * Records an unexplained gain, or the result of the last search for it.
+ *
+ * @param goesOn whether the search has come further and goes on behind others: each that begins anew waits longer
+ */
 export async function upsertGain(
   tx: Tx,
   place: NetworkKey,
-  gain: Omit<GainRow, "tries"> & { error: string; at: number },
+  gain: Omit<GainRow, "tries" | "own"> & { error: string; at: number },
+  goesOn = false,
 ): Promise<void> {
+  const again = goesOn ? 0 : 1;
   await tx`
     insert into unexplained_gains (chain, network, address, contract, above, height, gained,
       searched, found, error, retry_at, created_at)
@@ -138,18 +146,25 @@ export async function upsertGain(
       ${gain.at})
     on conflict (chain, network, address, contract, height) do update
       set gained = excluded.gained, above = excluded.above, searched = excluded.searched,
-        found = excluded.found, error = excluded.error, tries = unexplained_gains.tries + 1,
-        retry_at = now() + interval '5 seconds' * (2 ^ least(unexplained_gains.tries, 14) - 1)`;
+        found = excluded.found, error = excluded.error,
+        tries = unexplained_gains.tries + ${again}, retry_at = now()
+          + interval '5 seconds' * (2 ^ least(unexplained_gains.tries, 14) - 1) * ${again}`;
 }
 
-/** Reads gains that are due to be searched again. */
+/**
+ * Reads gains that are due to be searched again, those that waited longest: so many of own addresses, and as many of
+ * linked ones behind them, of which anybody may link any number.
+ */
 export async function selectGains(db: Db, place: NetworkKey, limit: number): Promise<GainRow[]> {
   return await db<GainRow[]>`
     select address, contract, above::float8 as above, height::float8 as height,
-      gained::text as gained, searched::float8 as searched, found::text as found, tries
-    from unexplained_gains
-    where chain = ${place.chain} and network = ${place.network} and retry_at <= now()
-    order by retry_at limit ${limit}`;
+      gained::text as gained, searched::float8 as searched, found::text as found, tries, own
+    from (
+      select g.*, o.own, row_number() over (partition by o.own order by g.retry_at) as turn
+      from unexplained_gains g, lateral (select exists (select from addresses a
+        where a.chain = g.chain and a.network = g.network and a.address = g.address offset 0)) o(own)
+      where g.chain = ${place.chain} and g.network = ${place.network} and g.retry_at <= now()) d
+    where turn <= ${limit} order by own desc, turn`;
 }
 
 /** Tells whether a gain is unexplained already of an address that is no own one. */

@@ -99,7 +99,7 @@ export interface Validity {
 }
 
 /** Questions to a chain whose answers are compared between its nodes. */
-export type Reader = Pick<Chain, "balances" | "nonces" | "search" | "spent">;
+export type Reader = Pick<Chain, "balances" | "nonces" | "rewards" | "search" | "spent">;
 
 /** One chain on one network, behind one or more nodes that have proven to be of that network. */
 export interface Chain {
@@ -169,6 +169,11 @@ export interface Chain {
    * `to`.
    */
   spent(holding: Holding, from: number, to: number): Promise<bigint>;
+  /**
+   * Adds up the coins that an address got without a transaction in the blocks above `above` up to `upTo`; null on chains
+   * where none comes so. They are never deposits.
+   */
+  readonly rewards: ((address: string, above: number, upTo: number) => Promise<bigint>) | null;
   /** The same chain through its nodes in another order, to compare their answers. */
   through(turn: number): Reader;
   /** The same chain through as many different nodes as the quorum, each by itself, those at rest last. */

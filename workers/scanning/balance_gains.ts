@@ -23,6 +23,7 @@ import {
   searchOn,
   UNTOLD,
 } from "./gain_searches.ts";
+import { broughtByOrders } from "./own_moves.ts";
 import { PERIOD } from "./second_scan.ts";
 
 /** A gain as a node tells it. */
@@ -31,7 +32,7 @@ interface ToldGain {
   reader: GainWork["reader"];
 }
 
-/** Most recorded gains that one pass searches again. */
+/** Most recorded gains that one pass searches again, of own addresses and of linked ones. */
 const AGAIN_AT_ONCE = 4;
 /** Why a gain is recorded that nodes do not tell. */
 const LACKED = "the nodes tell an earlier balance as high as it is now, and no transfer";
@@ -44,7 +45,7 @@ const LOOKBACK = 100;
 const LACKED_BLOCKS_MAX = 3 * PERIOD;
 /** The requests that one pass may make. */
 export function gainBudget(): GainWork["budget"] {
-  return { blocks: 16, halvings: 400, onward: 64 };
+  return { blocks: 16, halvings: 400, onward: { own: 48, linked: 16 } };
 }
 
 /**
@@ -66,7 +67,9 @@ export async function explainGain(
   const found = await arrivedIn(work, gain) - before;
   if (await isLackedByIndex(work, given, missing - found)) {
     if (isRecent(given)) return false;
-    if (!await isToldAlready(work, given)) await note(work, given, [{ ...given, error: LACKED }]);
+    const rewards = await rewardsIn(work, given);
+    if (missing - found <= rewards || await isToldAlready(work, given)) return true;
+    await note(work, given, [{ ...given, gained: given.gained - rewards, error: LACKED }]);
   } else if (rests.length > 0) await note(work, gain, rests);
   return true;
 }
@@ -96,6 +99,25 @@ async function isLackedByIndex(work: GainWork, stored: Gain, missing: bigint): P
   if (!work.derivedBalances || missing <= 0n) return false;
   const told = await gainedNow(work, stored);
   return told !== null && told.gain.gained < stored.gained;
+}
+
+/**
+ * Adds up what came without a transaction in the blocks of a gain: the least that as many nodes as the quorum tell, because
+ * more would hide a payment; 0 where one does not tell.
+ */
+async function rewardsIn({ readers }: GainWork, gain: Gain): Promise<bigint> {
+  const { address, contract, above, height } = gain;
+  if (contract !== null) return 0n;
+  const told = await Promise.all(readers.map(async ({ rewards }) => {
+    try {
+      return await rewards?.(address, above, height) ?? 0n;
+    } catch (error) {
+      if (error instanceof ChainError) return 0n;
+      throw error;
+    }
+  }));
+  const least = told.reduce((one, other) => other < one ? other : one);
+  return least < 0n ? 0n : least;
 }
 
 /** Tells whether a gain that an index may lack is waited for, from the stored balance on. */
@@ -162,8 +184,12 @@ export async function explainAgain(work: GainWork): Promise<void> {
     if (context.signal.aborted) return;
     const contract = row.contract === "" ? null : row.contract;
     const decimals = work.decimals(contract);
-    if (decimals === null) continue;
     const { address, above, height } = row;
+    if (decimals === null) {
+      const unknown = { ...row, error: "the token is not known any more", at: context.actor.at };
+      await context.step((tx) => upsertGain(tx, place, unknown));
+      continue;
+    }
     const known = { address, contract, decimals, above, height, gained: BigInt(row.gained) };
     const told = await gainedNow(work, known);
     if (work.derivedBalances && told !== null && told.gain.gained < known.gained) {
@@ -253,6 +279,8 @@ async function restsOf(
     if (context.signal.aborted || budget.halvings-- <= 0) return rest("not searched yet");
     try {
       if (height - above === 1) {
+        const found = await arrivedIn(work, { ...gain, above, height });
+        if (gained <= found + await broughtByOrders(work, { ...gain, above, height })) return;
         if (budget.blocks-- <= 0) return rest("not searched yet");
         if (await searchAt(work, gain, height, gained) >= gained) return;
         doubted ||= await isDoubted(work, { ...gain, above, height, gained });

@@ -25,8 +25,11 @@ export interface GainWork {
   budget: {
     blocks: number;
     halvings: number;
-    /** Blocks that are searched one by one where nodes do not tell old balances, of all gains together. */
-    onward: number;
+    /**
+     * Blocks that are searched one by one where nodes do not tell old balances, of all gains together. Anybody may link
+     * addresses whose gains nobody can explain: these do not use up what own ones need.
+     */
+    onward: { own: number; linked: number };
   };
 }
 
@@ -90,20 +93,23 @@ export async function searchOn(
   row: GainRow,
   told: bigint | null,
 ): Promise<void> {
-  const { context, place, budget } = work;
-  if (budget.onward <= 0) return; // due again in the next pass
-  const to = Math.min(row.height, row.searched + budget.onward);
+  const { context, place, budget: { onward } } = work;
+  const whose = row.own ? "own" : "linked";
+  if (onward[whose] <= 0) return; // due again in the next pass
+  const to = Math.min(row.height, row.searched + onward[whose]);
   let [searched, found] = [row.searched, BigInt(row.found)];
   let error = "not searched to its end yet";
+  let goesOn = true;
   try {
     while (searched < to && found < gain.gained) {
       found += await searchAt(work, gain, searched + 1, gain.gained - found);
       searched++;
-      budget.onward--;
+      onward[whose]--;
     }
   } catch (fault) {
     if (!(fault instanceof ChainError)) throw fault;
     error = fault.message.slice(0, 500);
+    goesOn = false;
   }
   if (found >= gain.gained) return await context.step((tx) => deleteGain(tx, place, row));
   const ended = searched === row.height;
@@ -114,7 +120,8 @@ export async function searchOn(
   if (ended) error = "the nodes report no transfer that explains it";
   const rest = { above: row.above, height: row.height, gained: gain.gained, error };
   const progress = ended ? {} : { searched, found: `${found}` };
-  await context.step((tx) => upsertGain(tx, place, { ...rowOf(context, gain, rest), ...progress }));
+  const next = { ...rowOf(context, gain, rest), ...progress };
+  await context.step((tx) => upsertGain(tx, place, next, goesOn && !ended));
 }
 
 /** A gain as it is recorded. */

@@ -16,6 +16,7 @@ import {
 } from "../../db/accounts/onchain_balances.ts";
 import { sumMinedCoins } from "../../db/chains/coin_sums.ts";
 import { sumArrived } from "../../db/deposits/deposit_proofs.ts";
+import { type OwnSpent, sumOwnSpent } from "../../db/sending/own_moves.ts";
 import { reading, writing } from "../../db/transaction.ts";
 import { findAsset, nativeAsset, tokenByContract } from "../../domain/assets.ts";
 import { toUnits } from "../../domain/money.ts";
@@ -32,6 +33,7 @@ import {
   recordGain,
 } from "./balance_gains.ts";
 import type { Gain, GainWork } from "./gain_searches.ts";
+import { broughtByOrders } from "./own_moves.ts";
 
 /** The network whose balances are read. */
 export interface BalanceScan {
@@ -51,6 +53,8 @@ interface Pass extends GainWork {
   kept: readonly KeptToken[];
 }
 
+/** Blocks in which own orders are looked for, about an hour where chains have indexes; an address of them is read more often. */
+const OWN_BLOCKS = 8_192;
 const STALE = 500;
 const ASKED_AT_ONCE = 200;
 /** With more failures, the rest of the linked addresses waits for a later pass: a node may be down. */
@@ -177,8 +181,8 @@ interface SeenBalance {
   nonce: number | null;
 }
 
-/** By how much a balance rose since it was stored, if it was, and how much the known transfers brought; base units. */
-interface SeenGain extends Omit<Gain, "gained"> {
+/** By how much a balance rose since it was stored, if it was, and how much known transfers and own orders moved; base units. */
+interface SeenGain extends Omit<Gain, "gained">, OwnSpent {
   last: OnchainBalanceRow | null;
   risen: bigint;
   arrived: bigint;
@@ -189,7 +193,7 @@ interface SeenGain extends Omit<Gain, "gained"> {
  * nonces also those that did not rise while something came.
  */
 async function gainsOf(
-  { context, place, height, decimals }: Pass,
+  { context, place, height, decimals, derivedBalances }: Pass,
   seen: readonly SeenBalance[],
 ): Promise<Map<SeenBalance, SeenGain>> {
   const may = seen.flatMap((one) => {
@@ -208,11 +212,19 @@ async function gainsOf(
     return { address, contract, from: above + 1, to: height };
   });
   const sums = await reading(context.pool, (db) => sumArrived(db, place, ranges));
+  const own = derivedBalances
+    ? await reading(
+      context.pool,
+      (db) => sumOwnSpent(db, place, { ranges, above: height - OWN_BLOCKS }),
+    )
+    : [];
   const found = may.map(({ one, gain }, at): [SeenBalance, SeenGain] => {
-    return [one, { ...gain, arrived: toUnits(sums[at], gain.decimals) }];
+    const arrived = toUnits(sums[at], gain.decimals);
+    return [one, { ...gain, arrived, ...own[at] ?? { taken: 0n, underway: false } }];
   });
   // Without nonces only a balance that stands still, while nothing came, shows that nothing left.
-  const isMoved = ({ risen, arrived }: SeenGain) => risen !== 0n || arrived !== 0n;
+  const isMoved = ({ risen, arrived, taken, underway }: SeenGain) =>
+    risen !== 0n || arrived !== 0n || taken !== 0n || underway;
   return new Map(found.filter(([{ nonce }, gain]) => nonce !== null || isMoved(gain)));
 }
 
@@ -224,10 +236,14 @@ async function gainsOf(
 async function isExplained(
   pass: Pass,
   now: SeenBalance,
-  { last, risen, arrived, ...gain }: SeenGain,
+  { last, risen, arrived, taken, underway, ...gain }: SeenGain,
 ): Promise<boolean> {
   try {
-    const spent = last === null ? null : await spentSince(pass, last, now, arrived);
+    // What came would be hidden by as much that an order took, of which no block is known yet.
+    if (underway && risen === 0n && arrived === 0n && taken === 0n) return false;
+    // Own orders explain it, whatever an index has of them.
+    if (last !== null && taken > 0n && risen + taken === arrived) return true;
+    const spent = last === null ? null : await spentSince(pass, last, now, { arrived, taken });
     const gained = risen + (spent ?? 0n);
     if (gained < arrived && now.nonce === null) {
       if (await isDisputed(pass, now)) return false;
@@ -235,6 +251,7 @@ async function isExplained(
     }
     // What an address held before it was watched is no gain.
     if (gained <= arrived || last === null) return true;
+    if (gained <= arrived + await broughtByOrders(pass, gain)) return true;
     const disputed = await isDisputed(pass, now);
     return await explainGain(pass, { ...gain, gained }, disputed);
   } catch (error) {
@@ -248,22 +265,24 @@ async function isExplained(
 /**
  * Value that left since the last reading; null where no node can tell it now. A nonce that stands still proves that
  * nothing did. Without nonces a balance that stands still is taken for as much: where an index tells what left, only if
- * nothing came either, because what left otherwise hides as much that came and that the scan missed.
+ * nothing came either, because what left otherwise hides as much that came and that the scan missed. An index may lack
+ * what own orders took, and that is known.
  */
 async function spentSince(
   { reader, height, derivedBalances }: Pass,
   last: OnchainBalanceRow,
   now: { holding: Holding; amount: bigint; nonce: number | null },
-  arrived: bigint,
+  { arrived, taken }: Pick<SeenGain, "arrived" | "taken">,
 ): Promise<bigint | null> {
   if (now.nonce !== null) {
     if (last.nonce === now.nonce) return 0n;
     return await reader.spent(now.holding, last.height, height);
   }
   const isAsked = derivedBalances && arrived !== 0n;
-  if (BigInt(last.amount) === now.amount && !isAsked) return 0n;
+  if (BigInt(last.amount) === now.amount && !isAsked) return taken;
   try {
-    return await reader.spent(now.holding, last.height, height);
+    const told = await reader.spent(now.holding, last.height, height);
+    return told > taken ? told : taken;
   } catch (error) {
     if (error instanceof ChainError) return null;
     throw error;

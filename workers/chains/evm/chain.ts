@@ -100,6 +100,7 @@ function reader(evm: Evm): Reader {
         ? searchTransaction(evm, where.hash, watch, (transfer) => recheck(evm, transfer))
         : searchBlock(evm, where.height, watch, enough),
     balances: (holdings, height) => balancesAt(evm, holdings, height),
+    rewards: null,
     nonces: {
       count: (address) => noncesOf(evm, address),
       countAt: (addresses, height) => evm.nodes.ask((peer) => countsAt(peer, addresses, height)),

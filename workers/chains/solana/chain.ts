@@ -32,6 +32,7 @@ import { inspectRaw, PAYMENTS_MAX, planDraft, signPlan } from "./payment.ts";
 import { rawOf } from "./raw_transaction.ts";
 import { statusOf } from "./status.ts";
 import { locateTransaction, recheck, searchTransaction } from "./recheck.ts";
+import { rewardsBetween } from "./rewards.ts";
 import { readsBySignatures, scanRange, searchBlock } from "./scan.ts";
 import { tokenDetails } from "./token_details.ts";
 
@@ -103,6 +104,8 @@ function reader(solana: Solana, nodes: Nodes): Reader {
     balances: (holdings, height) => nodes.ask((peer) => balancesOf(solana, peer, holdings, height)),
     spent: (holding, from, to) =>
       nodes.ask((peer) => spentBetween(solana, peer, holding, { from, to })),
+    rewards: (address, above, upTo) =>
+      nodes.ask((peer) => rewardsBetween(peer, address, { above, upTo })),
   };
 }
 

@@ -118,6 +118,7 @@ function bare({ height, hash, parentHash, time }: TronBlock): Block {
 /** Queries that compare nodes: each `turn` asks another node first. */
 function readerOf(tron: Tron): Reader {
   return {
+    rewards: null,
     nonces: null,
     search: (where, watch) => search(tron, where, watch),
     balances: (holdings, height) =>
