@@ -57,9 +57,9 @@ export function gainBudget(): GainWork["budget"] {
 export async function explainGain(
   work: GainWork,
   given: Gain,
-  disputed: boolean,
+  { disputed, since }: { disputed: boolean; since: number | null },
 ): Promise<boolean> {
-  const { gain, reader } = await asNodesTell(work, given);
+  const { gain, reader } = await asNodesTell(work, given, since ?? 0);
   const missing = given.gained - await arrivedIn(work, given);
   const before = await arrivedIn(work, gain);
   const rests = await restsOf(work, gain, reader);
@@ -159,10 +159,10 @@ export async function isWithoutSpending(
 
 /**
  * Reads a gain again. The earlier balance may come from a node that withheld a transfer; the
- * balance then rose earlier than it seems.
+ * balance then rose earlier than it seems. Not before a height: what came to an address before it was linked is none.
  */
-async function asNodesTell(work: GainWork, gain: Gain): Promise<ToldGain> {
-  const wider = { ...gain, above: Math.max(0, gain.above - LOOKBACK) };
+async function asNodesTell(work: GainWork, gain: Gain, since: number): Promise<ToldGain> {
+  const wider = { ...gain, above: Math.min(gain.above, Math.max(since, gain.above - LOOKBACK)) };
   return await gainedNow(work, wider) ?? { gain, reader: work.reader };
 }
 

@@ -253,7 +253,8 @@ async function isExplained(
     if (gained <= arrived || last === null) return true;
     if (gained <= arrived + await broughtByOrders(pass, gain)) return true;
     const disputed = await isDisputed(pass, now);
-    return await explainGain(pass, { ...gain, gained }, disputed);
+    const { since } = now.holding;
+    return await explainGain(pass, { ...gain, gained }, { disputed, since });
   } catch (error) {
     if (!(error instanceof ChainError)) throw error;
     // No node can tell the gain now: its blocks are searched one by one.
