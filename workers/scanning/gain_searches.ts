@@ -19,6 +19,7 @@ export interface GainWork {
   reader: ReturnType<Chain["through"]>;
   /** As many nodes as the quorum, the one that is asked first among them. */
   readers: readonly ReturnType<Chain["through"]>[];
+  recheck: Chain["recheck"];
   /** The scale of a token that is known, or of the coin. */
   decimals(contract: string | null): number | null;
   /** The requests that are left to this pass. */

@@ -86,6 +86,7 @@ export async function refreshOnchainBalances(
     reader: chain.through(height),
     budget: gainBudget(),
     derivedBalances,
+    recheck: chain.recheck,
     decimals(contract) {
       if (contract === null) return native.decimals;
       return tokenByContract(place.chain, contract)?.decimals ??

@@ -33,20 +33,21 @@ export async function broughtByOrders(
 }
 
 async function broughtBy(
-  { reader }: GainWork,
+  { reader, recheck }: GainWork,
   { address, contract, above, height }: Omit<Gain, "gained" | "decimals">,
   hash: string,
 ): Promise<bigint> {
   const contracts = new Set(contract === null ? [] : [contract]);
   const watch = { addresses: new Set([address]), inputs: new Set<string>(), contracts };
   try {
-    const transfers = await reader.search({ hash }, watch);
-    // One on which nodes do not agree is told without its sender.
-    return transfers.filter((one) =>
-      one.to === address && one.contract === contract && one.from !== null
-    )
-      .filter(({ block }) => block !== null && block.height > above && block.height <= height)
-      .reduce((sum, { amount }) => sum + amount, 0n);
+    let sum = 0n;
+    for (const one of await reader.search({ hash }, watch)) {
+      const at = one.block?.height ?? -1;
+      if (one.to !== address || one.contract !== contract || at <= above || at > height) continue;
+      // One on which nodes do not agree is told without its sender.
+      sum += one.from !== null ? one.amount : (await recheck(one))?.received ?? 0n;
+    }
+    return sum;
   } catch (error) {
     if (error instanceof ChainError) return 0n;
     throw error;

@@ -111,11 +111,12 @@ Deno.test("neither a sweep into a ramp on Solana nor a withdrawal from it has a 
   const tokens = await fixture.ramp("PYUSD_SOL");
   const [coin, token] = [await fixture.address(ramp.id), await fixture.address(tokens.id)];
   const from = await fillPayer(node, mint, 10n ** 12n);
-  const account = await makeOther(node, token.address, mint);
+  const accounts: string[] = [];
+  for (let at = 0; at < 3; at++) accounts.push(await makeOther(node, token.address, mint));
   await node.pay(tokens.address, SOL);
   await mine(2);
   await node.pay(coin.address, 5n * SOL);
-  await node.send([moves(node, mint, { from, to: account, amount: 70_000_000n })]);
+  await node.send(accounts.map((to) => moves(node, mint, { from, to, amount: 70_000_000n })));
   await mine();
   await fixture.mineUntil(async () => {
     const totals = [await fixture.account(ramp.id), await fixture.account(tokens.id)];
