@@ -1,6 +1,7 @@
 /** In what order gains are searched that nodes do not explain. */
-import { deepEqual } from "node:assert/strict";
+import { deepEqual, equal } from "node:assert/strict";
 import { selectGains, upsertGain } from "../../db/accounts/onchain_balances.ts";
+import { rowsOf } from "../support/realm.ts";
 import { openSolanaFixture } from "../support/solana_deposit_fixture.ts";
 
 const PLACE = { chain: "SOLANA", network: "testnet" };
@@ -33,4 +34,23 @@ Deno.test("gains of own addresses are searched before those of linked ones, howe
   deepEqual(due[0].map(([, is]) => is), [true, false, false]);
   deepEqual([due[0][0][0], due[0][1][0]], [own.address, "e"]);
   deepEqual(due[1].map(([address]) => address === "e"), [false, false, false]);
+});
+
+Deno.test("gains of tokens that are not known any more make room for others", async () => {
+  await using fixture = await openSolanaFixture();
+  const { realm, mine } = fixture;
+  await fixture.ramp();
+  await mine();
+  const more = { above: 1, height: 9, gained: "5", searched: 1, found: "0", error: "none", at: 0 };
+  await realm.command(async (tx) => {
+    for (const address of ["a", "b", "c", "d"]) {
+      for (let times = 0; times < 2; times++) {
+        await upsertGain(tx, PLACE, { ...more, address, contract: "gone" });
+      }
+    }
+    await tx`update unexplained_gains set retry_at = now() - interval '1 hour'`;
+  });
+  await mine();
+  const waiting = await rowsOf(realm, "select 1 from unexplained_gains where retry_at > now()");
+  equal(waiting.length, 4);
 });

@@ -13,7 +13,7 @@ import { FINALIZED, readUnits } from "./node_answers.ts";
 /** Asks for the rewards of a block, without its transactions. */
 const REWARDS = { ...FINALIZED, ...VERSIONS, transactionDetails: "none", rewards: true } as const;
 /** Most slots whose rewards are read for one answer: a question for each. */
-const SLOTS_MAX = 1_024;
+const SLOTS_MAX = 4_096;
 
 /**
  * Adds up the rewards of an address in the blocks above a slot up to another.
