@@ -125,7 +125,9 @@ Deno.test("TRC-20: energy is tried first, and the limit of its cost leaves a mar
     await chain.status({ attempts: [bytes], since: 0, depth: 1 }),
     "mined",
   );
-  deepEqual([mined.success, mined.fee], [true, draft.likely]);
+  equal(mined.success, true);
+  // The free bandwidth paid for its bytes.
+  ok(mined.fee < draft.likely! && mined.fee > draft.likely! * 4n / 5n, `${draft.likely}`);
   ok(plan.fee > mined.fee && plan.fee < 2n * mined.fee, `${plan.fee} ${mined.fee}`);
 });
 

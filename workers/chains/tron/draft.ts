@@ -218,7 +218,7 @@ function runContract(
     readonly feeLimitMax: bigint;
   },
 ): Draft {
-  const { order, prices, resources, moment, budget } = terms;
+  const { order, prices, moment, budget } = terms;
   const needed = tried.energy * prices.energy;
   const margin = tried.energy * ENERGY_MARGIN / 100n * prices.energy;
   const rawOf = (feeLimit: bigint): TronRaw => ({ ...moment, memo: "", feeLimit, contract });
@@ -230,10 +230,11 @@ function runContract(
     const why = `its energy could cost ${feeLimit} sun, at most ${feeLimitMax} are spent`;
     throw new ChainError("refused", why);
   }
-  const burnt = larger(tried.energy - resources.energy, 0n) * prices.energy;
   const most = feeLimit + net.most;
   const lacking = larger(most - held, 0n);
-  return draftOf(order, rawOf(feeLimit), { amount, most, likely: burnt + net.likely, lacking });
+  // Without energy and bandwidth of a stake: whoever has delegated them, perhaps a stranger, takes them back at will.
+  const likely = needed + net.most;
+  return draftOf(order, rawOf(feeLimit), { amount, most, likely, lacking });
 }
 
 function deployData(ethers: Ethers, token: NewToken): string {

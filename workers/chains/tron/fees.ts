@@ -34,8 +34,6 @@ export interface Resources {
   readonly bandwidth: bigint;
   /** Bytes of its stake alone: the free ones do not pay for a new account. */
   readonly staked: bigint;
-  /** Energy of its stake. */
-  readonly energy: bigint;
 }
 
 /** Bytes of a typical payment of TRX, and of a token. */
@@ -104,11 +102,7 @@ export async function agreedResources({ nodes }: Tron, address: string): Promise
     heard.length < nodes.quorum
       ? 0n
       : reachedBy(heard.map(({ answer }) => answer[kind]), nodes.quorum);
-  return {
-    bandwidth: reached("bandwidth"),
-    staked: reached("staked"),
-    energy: reached("energy"),
-  };
+  return { bandwidth: reached("bandwidth"), staked: reached("staked") };
 }
 
 async function readResources(peer: Peer, address: string): Promise<Resources> {
@@ -118,11 +112,7 @@ async function readResources(peer: Peer, address: string): Promise<Resources> {
     return rest > 0n ? rest : 0n;
   };
   const staked = left("NetLimit", "NetUsed");
-  return {
-    bandwidth: larger(staked, left("freeNetLimit", "freeNetUsed")),
-    staked,
-    energy: left("EnergyLimit", "EnergyUsed"),
-  };
+  return { bandwidth: larger(staked, left("freeNetLimit", "freeNetUsed")), staked };
 }
 
 /** Energy of a transfer of a token that nobody tried: a busy contract takes more. */
