@@ -14,19 +14,6 @@ export async function sumMinedCoins(
     where a.chain = ${place.chain} and a.network = ${place.network} group by a.address`;
 }
 
-/** Adds up the mined, unspent coins of an address, in base units, and counts them. */
-export async function sumUnspentCoins(
-  db: Db,
-  place: NetworkKey,
-  address: string,
-): Promise<{ sum: string; count: number }> {
-  const [row] = await db<{ sum: string; count: number }[]>`
-    select coalesce(sum(amount), 0)::text as sum, count(*)::integer as count from coins
-    where chain = ${place.chain} and network = ${place.network} and address = ${address}
-      and height is not null and spent_by is null`;
-  return row;
-}
-
 /** Adds up the coins of each ramp that were there at a height, in base units. */
 export async function sumCoinsOfRamps(
   db: Db,

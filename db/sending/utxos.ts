@@ -18,19 +18,37 @@ export interface CoinRow {
   parent_vsize: number | null;
 }
 
+/** Whose coins may be spent, and at which block. */
+export interface FreeCoins {
+  chain: string;
+  network: string;
+  address: string;
+  /** Height of the newest block. */
+  head: number;
+  /** Height of a block at the depth of a deposit. */
+  settled: number;
+}
+
 /**
  * Reads and locks the free coins of an address, largest first. Change that is not in a block is
  * offered only while its order has no other attempt: of two attempts that replace each other one will
  * never be mined. Coins that others paid are offered at the depth of a deposit.
- *
- * @param of.settled the height of a block at that depth
  */
-export async function lockFreeCoins(
-  tx: Tx,
-  of: { chain: string; network: string; address: string; head: number; settled: number },
+export async function lockFreeCoins(tx: Tx, of: FreeCoins, limit: number): Promise<CoinRow[]> {
+  return await tx<CoinRow[]>`${freeCoins(tx, of, limit)} for update of o`;
+}
+
+/** Reads the coins that {@link lockFreeCoins} would, and locks none. */
+export async function selectFreeCoins(db: Db, of: FreeCoins, limit: number): Promise<CoinRow[]> {
+  return await db<CoinRow[]>`${freeCoins(db, of, limit)}`;
+}
+
+function freeCoins(
+  db: Db,
+  of: FreeCoins,
   limit: number,
-): Promise<CoinRow[]> {
-  return await tx<CoinRow[]>`
+): postgres.PendingQuery<postgres.Row[]> {
+  return db`
     select hash, index, address, amount::text as amount, height::integer as height,
       parent_fee::text as parent_fee, parent_vsize
     from coins o
@@ -41,8 +59,8 @@ export async function lockFreeCoins(
           select 1 from order_attempts m where m.hash = o.hash))
         or (height is null and (select count(*) from order_attempts m
           join order_attempts s using (order_id) where m.hash = o.hash) = 1))
-      and ${unreservedCoins(tx)}
-    order by o.amount desc, hash, index limit ${limit} for update of o`;
+      and ${unreservedCoins(db)}
+    order by o.amount desc, hash, index limit ${limit}`;
 }
 
 /** Adds up the largest free coins of an address, in base units, and counts them; they stay free. */

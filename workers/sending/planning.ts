@@ -3,7 +3,7 @@
  * the inputs that it reserves, so that no other order can use them.
  * @module
  */
-import { COINS_MAX, lockFreeCoins } from "../../db/sending/utxos.ts";
+import { type CoinRow, COINS_MAX, lockFreeCoins } from "../../db/sending/utxos.ts";
 import type { Tx } from "../../db/database.ts";
 import { selectDatabaseTime } from "../../db/health.ts";
 import { takeNonce } from "../../db/sending/nonces.ts";
@@ -188,7 +188,12 @@ export async function coinsFor(
   const rows = selectInputs === undefined
     ? await lockFreeCoins(tx, of, COINS_MAX)
     : await selectInputs(tx, order, { ...of, perInput: `${draft.fee.perInput}` });
-  return rows.map((coin) => ({
+  return rows.map(coinOf);
+}
+
+/** Converts a stored coin to the chain's form. */
+export function coinOf(coin: CoinRow): Coin {
+  return {
     hash: coin.hash,
     index: coin.index,
     address: coin.address,
@@ -197,7 +202,7 @@ export async function coinsFor(
     parent: coin.height === null && coin.parent_fee !== null && coin.parent_vsize !== null
       ? { fee: BigInt(coin.parent_fee), vsize: coin.parent_vsize }
       : null,
-  }));
+  };
 }
 
 /**

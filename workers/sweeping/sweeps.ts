@@ -1,5 +1,4 @@
 /** Decides the next step of a sweep by balances and prices. Chain orders do the sending. @module */
-import { sumUnspentCoins } from "../../db/chains/coin_sums.ts";
 import { selectWorth } from "../../db/currencies/rates.ts";
 import {
   selectResting,
@@ -7,6 +6,7 @@ import {
   selectSweptOrder,
   type SweepableRow,
 } from "../../db/deposits/sweeps.ts";
+import { COINS_MAX, selectFreeCoins } from "../../db/sending/utxos.ts";
 import { reading } from "../../db/transaction.ts";
 import { type ChainId, findAsset, nativeAsset } from "../../domain/assets.ts";
 import { compare, fromUnits, toUnits } from "../../domain/money.ts";
@@ -19,15 +19,14 @@ import {
 } from "../../domain/deposits/sweeps.ts";
 import type { WorkerContext } from "../worker_context.ts";
 import { type Chain, ChainError } from "../chains/chain.ts";
-import { type Draft, feeOf, type SendRequest } from "../chains/outgoing.ts";
+import { type Draft, feeOf, type Plan, type SendRequest } from "../chains/outgoing.ts";
+import { coinOf } from "../sending/planning.ts";
 import { verifyToken } from "../tokens/token_verification.ts";
 
 /** Balances of an address, in base units. */
 interface Held {
   asset: bigint;
   coin: bigint;
-  /** Coins that a transaction must spend to move all of it; 1 on account chains. */
-  inputs: number;
 }
 
 /**
@@ -111,7 +110,8 @@ async function decide(
     context.log("warn", "a sweep waits", { account: sweepable.account, fault });
     return { do: "wait" };
   }
-  const held = await holdingOf(context, chain, sweepable, contract);
+  if (chain.traits.coins) return await decideCoins(context, chain, sweepable);
+  const held = await holdingOf(chain, sweepable, contract);
   const booked = toUnits(sweepable.free, sweepable.decimals);
   // Value that is not credited yet stays at the address until its depth.
   const free = smaller(held.asset, booked);
@@ -121,7 +121,7 @@ async function decide(
   if (priced === null) return { do: "wait" };
   const { draft } = priced;
   const amount = priced.part ?? free;
-  const fee = feeOf(draft.fee, held.inputs, 1);
+  const fee = feeOf(draft.fee, 1, 1);
   if (draft.fee.contract === contract) {
     const kept = whole ? restOf(chain, sweepable, fee) : 0n;
     if (amount <= fee + kept || amount - fee - kept < draft.fee.least) return { do: "wait" };
@@ -143,6 +143,45 @@ async function decide(
   const most = sweepable.token === null ? coin : smaller(coin, likely * GAS_FACTOR);
   if (coin >= likely) return { ...moved, gas: most };
   return { do: "top up", amount: likely * MARGIN.over / MARGIN.of - coin };
+}
+
+/**
+ * Decides by the very transaction that would be made: strangers send as many coins, and as small ones, as they like,
+ * so that some are not worth spending, or do not fit. What it takes beyond the credited value stays at the address.
+ */
+async function decideCoins(
+  context: WorkerContext,
+  chain: Chain,
+  sweepable: SweepableRow,
+): Promise<SweepStep> {
+  const draft = await price(chain, orderOf(chain, sweepable, null, "all"));
+  const plan = draft === null ? null : await planAll(context, chain, sweepable, draft);
+  if (draft === null || plan === null) return { do: "wait" };
+  const booked = toUnits(sweepable.free, sweepable.decimals);
+  const [arriving] = plan.amounts;
+  if (arriving + plan.fee <= booked) return { do: "sweep", amount: "all" };
+  const amount = booked - plan.fee;
+  return amount < draft.fee.least ? { do: "wait" } : { do: "sweep", amount };
+}
+
+/** Plans a sweep of all that is at its depth; null where that is not worth the fee, or not at present prices. */
+async function planAll(
+  context: WorkerContext,
+  chain: Chain,
+  { network, from_address: address }: SweepableRow,
+  draft: Draft,
+): Promise<Plan | null> {
+  const { height: head } = await chain.head();
+  const settled = head - context.chains.depth({ chain: chain.id, testnet: network !== "main" }) + 1;
+  const of = { chain: chain.id, network, address, head, settled };
+  const coins = await reading(context.pool, (db) => selectFreeCoins(db, of, COINS_MAX));
+  try {
+    return chain.plan(draft, { coins: coins.map(coinOf) });
+  } catch (error) {
+    if (!(error instanceof ChainError)) throw error;
+    if (error.fault === "insufficient" || error.fault === "refused") return null;
+    throw error;
+  }
 }
 
 /**
@@ -229,20 +268,14 @@ async function price(chain: Chain, order: SendRequest): Promise<Draft | null> {
 }
 
 async function holdingOf(
-  context: WorkerContext,
   chain: Chain,
-  sweepable: SweepableRow,
+  { from_address: address }: SweepableRow,
   contract: string | null,
 ): Promise<Held> {
-  const address = sweepable.from_address;
-  if (chain.traits.coins) {
-    const at = await reading(context.pool, (db) => sumUnspentCoins(db, sweepable, address));
-    return { asset: BigInt(at.sum), coin: BigInt(at.sum), inputs: Math.max(1, at.count) };
-  }
   const holdings = [{ address, contract }, { address, contract: null }];
   // As the quorum confirms at least: one node that tells too much would have a sweep signed that nobody can pay for.
   const [asset, coin] = (await chain.funds(holdings)).amounts;
-  return { asset, coin, inputs: 1 };
+  return { asset, coin };
 }
 
 /**
