@@ -206,6 +206,23 @@ Deno.test("bytes with a signature of another's, or with none that is whole, are 
   }
 });
 
+Deno.test("a signature that a stranger turned into another of the same key is still its owner's on Tron", async () => {
+  await using one = await among("l");
+  const { node, chain, lying } = one;
+  const hash = await mined(node, node.pay(newTronParty().address, TRX));
+  const height = node.ledger.minedIn.get(hash)!;
+  const honest = await chain.raw({ hash, height });
+  const [signature] = node.ledger.blocks[height].processed[0].transaction.signatures;
+  const order = 0xfffffffffffffffffffffffffffffffebaaedce6af48a03bbfd25e8cd0364141n;
+  const turned = (order - BigInt(`0x${signature.slice(64, 128)}`)).toString(16).padStart(64, "0");
+  const parity = 1 - parseInt(signature.slice(128), 16) % 27;
+  for (const told of [signature.slice(0, 64) + turned + `0${parity}`, `${signature}00`]) {
+    lying.trick = changes(hash, { transaction: (one) => one.signature = [told] });
+    equal(await chain.raw({ hash, height }), honest);
+    deepEqual((await chain.inspect(await chain.raw({ hash, height }))).from, [richTron().address]);
+  }
+});
+
 Deno.test("a Tron node whose block names itself, or a later one, as its parent ends no sum and fills no memory", async (t) => {
   await using one = await among("lh");
   const { node, chain, lying } = one;

@@ -266,3 +266,25 @@ Deno.test("one node of three that lies about prices, blocks or a refusal changes
     equal(statusIs(await ask(chain, bytes), "mined").success, true);
   }
 });
+
+Deno.test("a server on a fork behind a node's address settles no payment by that fork's block", async () => {
+  await using play = await openTronPlay({ lag: 3 });
+  const { chain, node } = play;
+  const bytes = await payment(chain);
+  await chain.broadcast(bytes);
+  await node.mineAfter(1);
+  const kept = new Map<string, unknown>();
+  const isOf = ({ path, body }: { path: string; body: Record<string, unknown> }) =>
+    path.includes("/gettransaction") && body.value === bytes.hash;
+  node.trick = async (question) => {
+    if (!isOf(question)) return undefined;
+    const told = await question.honest();
+    kept.set(question.path, told);
+    return told;
+  };
+  statusIs(await ask(chain, bytes), "mined");
+  await node.reorganise(1);
+  await node.mine(3);
+  node.trick = (question) => isOf(question) ? kept.get(question.path) : undefined;
+  await failsAs("unavailable", ask(chain, bytes));
+});

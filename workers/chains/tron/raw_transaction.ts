@@ -7,7 +7,7 @@ import { readList } from "../answers.ts";
 import { ChainError } from "../chain.ts";
 import type { Ethers, Tron } from "./context.ts";
 import { askRecord, hexOf } from "./node_answers.ts";
-import { signerOf } from "./signer.ts";
+import { plainSignature, signerOf } from "./signer.ts";
 import { readSigned, writeSigned } from "./transaction.ts";
 
 /** Reads the signed bytes of a transaction; they prove its signer and its effects. */
@@ -19,9 +19,9 @@ export async function rawOf({ nodes, ethers }: Tron, hash: string): Promise<stri
     if (raw === "" || ethers.sha256(`0x${raw}`).slice(2) !== hash || signature === undefined) {
       throw new ChainError("unavailable", `${peer.name} does not show the bytes of ${hash}`);
     }
-    const made = hexOf(signature, "a signature");
-    const signer = signerOf(ethers, hash, made);
-    const signed = writeSigned(raw, made);
+    const made = plainSignature(hexOf(signature, "a signature"));
+    const signer = made === null ? null : signerOf(ethers, hash, made);
+    const signed = writeSigned(raw, made ?? "");
     if (signer !== null && isOwnedBy(ethers, signed, signer)) return signed;
     throw new ChainError("unavailable", `${peer.name} shows ${hash} with another's signature`);
   });

@@ -79,7 +79,9 @@ async function minedStatus(
 ): Promise<Mined> {
   const height = count(info.blockNumber, "a height");
   const block = await blockAt(peer, height);
-  const contradicts = hash32(info.id, "a transaction id") !== signed.hash || block === null;
+  // Behind one address several servers may answer, and one that lags on a fork has it in that fork's block.
+  const isThere = block !== null && block.timeMs === count(info.blockTimeStamp, "a time");
+  const contradicts = hash32(info.id, "a transaction id") !== signed.hash || !isThere;
   if (contradicts || block.height > head.height) {
     throw new ChainError("unavailable", `the chain is changing around ${signed.hash}`);
   }
