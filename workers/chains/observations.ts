@@ -188,3 +188,10 @@ export function settledHeight(head: Head, depth: number | "finalized"): number {
   if (depth === "finalized") return head.finalized ?? -1;
   return head.height - depth + 1;
 }
+
+/** The fields of a transfer that was read again on which nodes must agree, as one text. */
+export function keyOfChecked(checked: Checked | null): string {
+  if (checked === null) return "none";
+  const { transfer: { block, amount, from } } = checked;
+  return [block?.hash, amount, from].join(" ");
+}

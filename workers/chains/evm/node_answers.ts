@@ -7,6 +7,7 @@ import type { Network } from "../../../domain/chains/addresses.ts";
 import { chainInfo } from "../../../domain/assets.ts";
 import { malformedAnswer, readList, readRecord, readText } from "../answers.ts";
 import { ChainError } from "../chain.ts";
+import { openIdentity } from "../identity.ts";
 import { type NodeOptions, type Nodes, openNodes, type Peer, plainRefusals } from "../node_pool.ts";
 import { isHex, RpcError } from "../rpc.ts";
 import type { Block } from "../observations.ts";
@@ -89,30 +90,14 @@ export function openEvmNodes(
   urls: readonly string[],
   how: NodeOptions = {},
 ): EvmNodes {
-  let known: number | null = null;
-  let last = Promise.resolve();
-  /** Of nodes that are asked at once, the preferred one decides which test network it is. */
-  function identify(peer: Peer): Promise<void> {
-    const mine = identifyAfter(last, peer);
-    last = mine.catch(() => {});
-    return mine;
-  }
-  async function identifyAfter(earlier: Promise<void>, peer: Peer): Promise<void> {
-    const id = await askChainId(peer);
-    if (network !== "main" && known === null) await earlier;
-    const wanted = chainInfo(chain).evmChainId?.main;
-    const fits = network === "main" ? id === wanted : !MAIN_CHAIN_IDS.has(id);
-    if (!fits || (known !== null && known !== id)) {
-      const other = network === "main" ? wanted : known ?? "a test network's";
-      throw new ChainError(
-        "wrong_chain",
-        `${peer.name} is of chain ${id}, for ${chain} ${network} it must be ${other}`,
-      );
-    }
-    known = id;
-  }
+  const { identify, known } = openIdentity({
+    network: `${chain} ${network}`,
+    ask: askChainId,
+    only: network === "main" ? chainInfo(chain).evmChainId!.main : null,
+    fits: (id) => !MAIN_CHAIN_IDS.has(id),
+  });
   const nodes = plainRefusals(openNodes({ urls, ...how, identify, blamesNode }));
-  return { ...nodes, chainId: async () => known ?? await nodes.ask(askChainId) };
+  return { ...nodes, chainId: async () => known() ?? await nodes.ask(askChainId) };
 }
 
 async function askChainId(peer: Peer): Promise<number> {

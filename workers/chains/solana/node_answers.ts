@@ -7,6 +7,7 @@ import { base58 } from "@scure/base";
 import type { Network } from "../../../domain/chains/addresses.ts";
 import { malformedAnswer, readRecord, readText } from "../answers.ts";
 import { ChainError } from "../chain.ts";
+import { openIdentity } from "../identity.ts";
 import { type NodeOptions, type Nodes, openNodes, type Peer, plainRefusals } from "../node_pool.ts";
 import { RpcError } from "../rpc.ts";
 import type { Block } from "../observations.ts";
@@ -33,30 +34,13 @@ export function openSolanaNodes(
   urls: readonly string[],
   { genesisHash = null, limits, ...how }: NodeOptions = {},
 ): Nodes {
-  let known: string | null = null;
-  let last = Promise.resolve();
-  /** Of nodes that are asked at once, the preferred one decides which of several networks it is. */
-  function identify(peer: Peer): Promise<void> {
-    const mine = identifyAfter(last, peer);
-    last = mine.catch(() => {});
-    return mine;
-  }
-  async function identifyAfter(earlier: Promise<void>, peer: Peer): Promise<void> {
-    const genesis = await askGenesis(peer);
-    if (known === null) await earlier;
-    const main = genesisHash ?? GENESIS_HASHES.main;
-    const fits = network === "main"
-      ? main === "any" || genesis === main
-      : genesis !== GENESIS_HASHES.main;
-    if (!fits || (known !== null && known !== genesis)) {
-      const other = known ?? (network === "main" ? main : "a test network's");
-      throw new ChainError(
-        "wrong_chain",
-        `${peer.name} is of genesis ${genesis}, for SOLANA ${network} it must be ${other}`,
-      );
-    }
-    known = genesis;
-  }
+  const main = genesisHash ?? GENESIS_HASHES.main;
+  const { identify } = openIdentity({
+    network: `SOLANA ${network}`,
+    ask: askGenesis,
+    only: network === "main" && main !== "any" ? main : null,
+    fits: (genesis) => network === "main" || genesis !== GENESIS_HASHES.main,
+  });
   const exact = { exactNumbers: "integers" as const, ...limits };
   return plainRefusals(openNodes({ urls, ...how, limits: exact, identify, blamesNode }));
 }

@@ -7,7 +7,15 @@ import { readList, readRecord } from "../answers.ts";
 import { ChainError } from "../chain.ts";
 import type { Peer } from "../node_pool.ts";
 import type { Call } from "../rpc.ts";
-import type { Block, Checked, Evidence, Location, Transfer, WatchList } from "../observations.ts";
+import {
+  type Block,
+  type Checked,
+  type Evidence,
+  keyOfChecked,
+  type Location,
+  type Transfer,
+  type WatchList,
+} from "../observations.ts";
 import { finalSlot, readBlockAt, VERSIONS } from "./block.ts";
 import type { Solana } from "./context.ts";
 import { lacksAccounts, type Movement, readFound, transfersOf } from "./movements.ts";
@@ -45,16 +53,9 @@ export async function recheck(
 ): Promise<Checked | null> {
   return await nodes.agree(
     (peer) => witness(peer, transfer, evidence),
-    keyOf,
+    keyOfChecked,
     `transaction ${transfer.hash}`,
   );
-}
-
-/** The fields that nodes must agree on. */
-function keyOf(checked: Checked | null): string {
-  if (checked === null) return "none";
-  const { transfer: { block, amount, from } } = checked;
-  return [block?.hash, amount, from].join(" ");
 }
 
 async function witness(

@@ -6,7 +6,7 @@
  */
 import { ChainError } from "../chain.ts";
 import type { Peer } from "../node_pool.ts";
-import type { Checked, Evidence, Transfer } from "../observations.ts";
+import { type Checked, type Evidence, keyOfChecked, type Transfer } from "../observations.ts";
 import type { Tron } from "./context.ts";
 import { newestBlock } from "./node_answers.ts";
 import { findTransaction, INSIDE, isAsset } from "./transfers.ts";
@@ -19,16 +19,9 @@ export async function recheck(
 ): Promise<Checked | null> {
   return await tron.nodes.agree(
     (peer) => witness(tron, peer, transfer, evidence),
-    keyOf,
+    keyOfChecked,
     `transaction ${transfer.hash}`,
   );
-}
-
-/** The fields that nodes must agree on. */
-function keyOf(checked: Checked | null): string {
-  if (checked === null) return "none";
-  const { transfer: { block, amount, from } } = checked;
-  return [block?.hash, amount, from].join(" ");
 }
 
 async function witness(
