@@ -2239,6 +2239,9 @@ CREATE TRIGGER withdrawals_count_new_rows AFTER INSERT ON withdrawals REFERENCIN
 CREATE CONSTRAINT TRIGGER withdrawals_covered AFTER INSERT OR UPDATE OF charged, block, status ON withdrawals DEFERRABLE INITIALLY DEFERRED FOR EACH ROW WHEN ((new.status = 'PROCESSING'::text)) EXECUTE FUNCTION check_withdrawal_covered()
 CREATE TRIGGER withdrawals_ended BEFORE UPDATE ON withdrawals FOR EACH ROW EXECUTE FUNCTION check_withdrawal()
 CREATE TRIGGER withdrawals_loss AFTER UPDATE OF status ON withdrawals FOR EACH ROW WHEN (((old.status = 'PROCESSING'::text) AND (new.status <> 'PROCESSING'::text) AND (new.gas_asset IS NULL))) EXECUTE FUNCTION note_loss()
+CREATE TRIGGER withdrawals_noted AFTER INSERT ON withdrawals REFERENCING NEW TABLE AS fresh FOR EACH STATEMENT EXECUTE FUNCTION note_new_rows()
+CREATE TRIGGER withdrawals_noted_change AFTER UPDATE OF id, account, ramp, chain, network, sender, destination, asset, contract, value, amount, paid_by, order_id, owner, created_at ON withdrawals FOR EACH ROW EXECUTE FUNCTION note_changed_row()
+CREATE TRIGGER withdrawals_noted_end AFTER DELETE ON withdrawals FOR EACH ROW EXECUTE FUNCTION note_changed_row()
 CREATE CONSTRAINT TRIGGER withdrawals_sponsored AFTER INSERT ON withdrawals DEFERRABLE INITIALLY DEFERRED FOR EACH ROW WHEN ((new.fee = (0)::numeric)) EXECUTE FUNCTION check_sponsored()
 CREATE TRIGGER withdrawals_stay BEFORE DELETE OR TRUNCATE ON withdrawals FOR EACH STATEMENT EXECUTE FUNCTION refuse_change()
 
@@ -5573,6 +5576,10 @@ AS $function$
     when 'second_factors' then array['last_step']
     when 'ramps' then array['next_index', 'reserved']
     when 'reserved_addresses' then array['shared']
+    -- Of a withdrawal events hold what was asked for; how it goes is proven by its order, by transactions and by the chain.
+    when 'withdrawals' then array['fee', 'charged', 'surcharge', 'returned', 'speed', 'gas_asset', 'gas', 'sponsored', 'block',
+      'transaction', 'status', 'hash', 'nonce', 'height', 'confirmations', 'cost', 'found_order_id', 'found_payment', 'history',
+      'deleted_at']
     else '{}' end
 $function$;
 

@@ -1,7 +1,7 @@
 -- What:     events of the ledger: each change of a row that decides whose money it is, noted by triggers of the
 --           tables.
 -- Why:      contract, section 8: the hash chain; an owner, an alias or a freeze must not change unseen.
--- Locks:    share row exclusive on thirteen tables for their triggers.
+-- Locks:    share row exclusive on fourteen tables for their triggers.
 -- Backfill: one event for each row that there is.
 -- Undo:     forward only.
 
@@ -31,6 +31,10 @@ create function untold_columns(p_table text) returns text[] language sql immutab
     when 'second_factors' then array['last_step']
     when 'ramps' then array['next_index', 'reserved']
     when 'reserved_addresses' then array['shared']
+    -- Of a withdrawal events hold what was asked for; how it goes is proven by its order, by transactions and by the chain.
+    when 'withdrawals' then array['fee', 'charged', 'surcharge', 'returned', 'speed', 'gas_asset', 'gas', 'sponsored', 'block',
+      'transaction', 'status', 'hash', 'nonce', 'height', 'confirmations', 'cost', 'found_order_id', 'found_payment', 'history',
+      'deleted_at']
     else '{}' end
 $$;
 
@@ -120,4 +124,4 @@ begin
 end $$;
 
 select tell_of('users', 'identities', 'accounts', 'aliases', 'currencies', 'ramps', 'addresses', 'reserved_addresses',
-  'external_addresses', 'fungible_tokens', 'deposit_apps', 'blocks', 'stops');
+  'external_addresses', 'fungible_tokens', 'deposit_apps', 'blocks', 'stops', 'withdrawals');

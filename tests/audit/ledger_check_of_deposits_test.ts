@@ -1,10 +1,18 @@
 /** The checker on ledgers whose value came from a chain, and left by it. @module */
 import { deepEqual, equal } from "node:assert/strict";
-import { checkLedger } from "../../domain/audit/ledger_check.ts";
+import { checkLedger, checkWithin } from "../../domain/audit/ledger_check.ts";
 import { openFundedRamp } from "../support/evm_fixture.ts";
 import { mineUntil, openRampFixture } from "../support/ramp_fixture.ts";
+import type { TestRealm } from "../support/realm.ts";
+import { tampering } from "../support/tamper.ts";
 
 const ETHER = 10n ** 18n;
+
+/** The codes of what the checker finds after changes by hand, which are taken back. */
+async function codesAfter(realm: TestRealm, ...statements: string[]): Promise<string[]> {
+  const { mismatches } = await tampering(realm, statements, checkWithin);
+  return [...new Set(mismatches.map(({ code }) => code))].sort();
+}
 
 Deno.test("the checker finds nothing in deposits that were credited and forwarded", async () => {
   await using fixture = await openRampFixture();
@@ -38,4 +46,43 @@ Deno.test("the checker finds nothing in withdrawals under way, done and canceled
   deepEqual(await codes(), []);
   equal((await funded.finish(done.body.id)).status, "DONE");
   deepEqual(await codes(), []);
+});
+
+Deno.test("a deposit that a hand gives to another's account, or to another address, is found", async () => {
+  await using fixture = await openRampFixture();
+  const { realm, anvil } = fixture;
+  const ramp = (await fixture.ramp()).id;
+  const asked = { type: "virtual", asset: "ETH", testnet: true, ramp };
+  const [one, other] = [
+    (await realm.admin.send("POST", "/v1/accounts", asked)).body.id,
+    (await realm.admin.send("POST", "/v1/accounts", asked)).body.id,
+  ];
+  const address = await fixture.address(one);
+  const others = await fixture.address(other);
+  await anvil.pool({ to: address.address, value: ETHER });
+  await fixture.mine(); // seen, and not deep enough to count
+  deepEqual((await fixture.deposits()).map(({ status }) => status), ["PENDING"]);
+  deepEqual(await codesAfter(realm), []);
+  const given = `account = (select account from addresses where address = '${others.address}')`;
+  deepEqual(await codesAfter(realm, `update deposits set ${given}`), ["deposit.address"]);
+  deepEqual(await codesAfter(realm, "update deposits set address = '0x1'"), ["deposit.address"]);
+});
+
+Deno.test("a withdrawal that a hand redirects is found, with its order or without, before it is paid and after", async () => {
+  await using funded = await openFundedRamp();
+  const { realm } = funded;
+  const { body } = await funded.withdraw("0.1");
+  const thief = `0x${"66".repeat(20)}`;
+  const asked = `update withdrawals set destination = '${thief}'`;
+  const sent = `update chain_orders set
+    request = jsonb_set(request, '{payments,0,to}', '"${thief}"') where purpose = 'withdrawal'`;
+  const look = async () => {
+    deepEqual(await codesAfter(realm), []);
+    deepEqual(await codesAfter(realm, asked), ["event.facts", "withdrawal.order"]);
+    deepEqual(await codesAfter(realm, sent), ["withdrawal.order"]);
+    deepEqual(await codesAfter(realm, asked, sent), ["event.facts"]);
+  };
+  await look();
+  equal((await funded.finish(body.id)).status, "DONE");
+  await look();
 });
