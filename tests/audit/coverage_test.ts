@@ -6,6 +6,7 @@ import { recomputeTrail } from "../../domain/audit/trail_chain.ts";
 import { recomputeAll } from "../../domain/audit/hash_chain.ts";
 import { extendHashChain } from "../../workers/audit/hash_chain.ts";
 import { busyRealm } from "../support/busy_realm.ts";
+import { openFundedRamp } from "../support/evm_fixture.ts";
 import type { TestRealm } from "../support/realm.ts";
 
 const DOCS = new URL("../../docs/operations/audit.md", import.meta.url);
@@ -45,7 +46,7 @@ const CODES = [...FIRST, ...CHECK_CODES.filter((code) => !FIRST.includes(code))]
 /** Rows of a table that are tried, from both its ends, and changes of a column that must be noticed. */
 const TRIED_MAX = 6;
 /** Tables whose rows are of several kinds: all of them are tried. */
-const WHOLE = ["account_states", "idempotency", "batches", "rates"];
+const WHOLE = ["account_states", "idempotency", "batches", "rates", "withdrawals"];
 
 /** The changed value of a column, by its type; `c` stands for the column. */
 const CHANGES: Record<string, string[]> = {
@@ -197,6 +198,17 @@ async function documented(): Promise<string[]> {
   return rows.flatMap((row) => [...row.split("|")[1].matchAll(/`([^`]+)`/g)].map(([, one]) => one));
 }
 
+/** The same of withdrawals: one that is done, one that is canceled, and one that waits. */
+async function unseenInWithdrawals(): Promise<string[]> {
+  await using funded = await openFundedRamp();
+  const [done, canceled] = [await funded.withdraw("0.1"), await funded.withdraw("0.05")];
+  equal((await funded.finish(done.body.id)).status, "DONE");
+  const { send } = funded.realm.admin;
+  await send("POST", `/v1/withdrawals/${canceled.body.id}/cancel`);
+  equal((await funded.withdraw("0.2")).status, 201);
+  return await unseenIn(funded.realm, "withdrawals");
+}
+
 Deno.test("every change by the owner of the tables is noticed, or stands in the documentation with the reason", async () => {
   await using realm = await busyRealm();
   await extendHashChain(realm.pool, Date.now);
@@ -211,5 +223,6 @@ Deno.test("every change by the owner of the tables is noticed, or stands in the 
   );
   const found: string[] = [];
   for (const table of TABLES) found.push(...await unseenIn(realm, table));
+  found.push(...await unseenInWithdrawals());
   deepEqual(found.sort(), (await documented()).sort());
 });
