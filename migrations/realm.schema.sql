@@ -909,6 +909,9 @@ constraint external_ramps_status_check CHECK ((status = ANY (ARRAY['PENDING'::te
 CREATE INDEX external_ramps_due ON external_ramps USING btree (check_at, id) WHERE (deleted_at IS NULL)
 CREATE INDEX external_ramps_owner ON external_ramps USING btree (owner, id)
 CREATE INDEX external_ramps_turns ON external_ramps USING btree (md5((owner)::text), check_at, id) WHERE (deleted_at IS NULL)
+CREATE TRIGGER external_ramps_noted AFTER INSERT ON external_ramps REFERENCING NEW TABLE AS fresh FOR EACH STATEMENT EXECUTE FUNCTION note_new_rows()
+CREATE TRIGGER external_ramps_noted_change AFTER UPDATE OF id, ramp, identity, key, credentials, credentials_at, owner, deleted_at, created_at ON external_ramps FOR EACH ROW EXECUTE FUNCTION note_changed_row()
+CREATE TRIGGER external_ramps_noted_end AFTER DELETE ON external_ramps FOR EACH ROW EXECUTE FUNCTION note_changed_row()
 
 table fee_quotes (
   chain text not null
@@ -1587,6 +1590,9 @@ CREATE INDEX ramp_transfers_turns ON ramp_transfers USING btree (md5((owner)::te
 CREATE UNIQUE INDEX ramp_transfers_withdrawal ON ramp_transfers USING btree (withdrawal) WHERE (withdrawal IS NOT NULL)
 CREATE TRIGGER ramp_transfers_begin BEFORE INSERT ON ramp_transfers FOR EACH ROW EXECUTE FUNCTION check_ramp_transfer()
 CREATE TRIGGER ramp_transfers_keep BEFORE UPDATE ON ramp_transfers FOR EACH ROW EXECUTE FUNCTION keep_ramp_transfer()
+CREATE TRIGGER ramp_transfers_noted AFTER INSERT ON ramp_transfers REFERENCING NEW TABLE AS fresh FOR EACH STATEMENT EXECUTE FUNCTION note_new_rows()
+CREATE TRIGGER ramp_transfers_noted_change AFTER UPDATE OF id, external_ramp, exchange, kind, account, asset, value, currency, exchange_network, offered_fee, chain, network, address, expected_address, paid_by, speed, owner, created_at ON ramp_transfers FOR EACH ROW EXECUTE FUNCTION note_changed_row()
+CREATE TRIGGER ramp_transfers_noted_end AFTER DELETE ON ramp_transfers FOR EACH ROW EXECUTE FUNCTION note_changed_row()
 CREATE TRIGGER ramp_transfers_stay BEFORE DELETE OR TRUNCATE ON ramp_transfers FOR EACH STATEMENT EXECUTE FUNCTION refuse_change()
 
 table ramps (
@@ -3382,6 +3388,7 @@ AS $function$
     when 'ramps' then array['xpub']
     when 'addresses' then array['xpub']
     when 'reserved_addresses' then array['address']
+    when 'external_ramps' then array['credentials']
     else '{}' end
 $function$;
 
@@ -5576,10 +5583,13 @@ AS $function$
     when 'second_factors' then array['last_step']
     when 'ramps' then array['next_index', 'reserved']
     when 'reserved_addresses' then array['shared']
-    -- Of a withdrawal events hold what was asked for; how it goes is proven by its order, by transactions and by the chain.
+    -- What was asked for is told; how it goes is proven by orders, by transactions and by chains.
     when 'withdrawals' then array['fee', 'charged', 'surcharge', 'returned', 'speed', 'gas_asset', 'gas', 'sponsored', 'block',
       'transaction', 'status', 'hash', 'nonce', 'height', 'confirmations', 'cost', 'found_order_id', 'found_payment', 'history',
       'deleted_at']
+    when 'ramp_transfers' then array['state', 'block', 'asked_at', 'reference', 'claimed', 'claims', 'exchange_status',
+      'exchange_amount', 'exchange_fee', 'hash', 'deposit', 'withdrawal', 'doubtful', 'reason', 'tries', 'next_at']
+    when 'external_ramps' then array['hint', 'status', 'assets', 'failures', 'checked_at', 'check_at']
     else '{}' end
 $function$;
 

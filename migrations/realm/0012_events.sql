@@ -31,10 +31,13 @@ create function untold_columns(p_table text) returns text[] language sql immutab
     when 'second_factors' then array['last_step']
     when 'ramps' then array['next_index', 'reserved']
     when 'reserved_addresses' then array['shared']
-    -- Of a withdrawal events hold what was asked for; how it goes is proven by its order, by transactions and by the chain.
+    -- What was asked for is told; how it goes is proven by orders, by transactions and by chains.
     when 'withdrawals' then array['fee', 'charged', 'surcharge', 'returned', 'speed', 'gas_asset', 'gas', 'sponsored', 'block',
       'transaction', 'status', 'hash', 'nonce', 'height', 'confirmations', 'cost', 'found_order_id', 'found_payment', 'history',
       'deleted_at']
+    when 'ramp_transfers' then array['state', 'block', 'asked_at', 'reference', 'claimed', 'claims', 'exchange_status',
+      'exchange_amount', 'exchange_fee', 'hash', 'deposit', 'withdrawal', 'doubtful', 'reason', 'tries', 'next_at']
+    when 'external_ramps' then array['hint', 'status', 'assets', 'failures', 'checked_at', 'check_at']
     else '{}' end
 $$;
 
@@ -48,6 +51,7 @@ create function digested_columns(p_table text) returns text[] language sql immut
     when 'ramps' then array['xpub']
     when 'addresses' then array['xpub']
     when 'reserved_addresses' then array['address']
+    when 'external_ramps' then array['credentials']
     else '{}' end
 $$;
 

@@ -242,3 +242,5 @@ create trigger ramps_doubt after update of quarantined on ramps
   for each row when (old.quarantined is null and new.quarantined is not null) execute function doubt_ramp_transfers();
 create trigger ramp_transfers_stay before delete or truncate on ramp_transfers
   for each statement execute function refuse_change();
+
+select tell_of('external_ramps', 'ramp_transfers');

@@ -2,6 +2,7 @@
 import { deepEqual, equal } from "node:assert/strict";
 import { checkLedger, checkWithin } from "../../domain/audit/ledger_check.ts";
 import { openFundedRamp } from "../support/evm_fixture.ts";
+import { openExchangeFixture } from "../support/exchange_fixture.ts";
 import { mineUntil, openRampFixture } from "../support/ramp_fixture.ts";
 import type { TestRealm } from "../support/realm.ts";
 import { tampering } from "../support/tamper.ts";
@@ -85,4 +86,20 @@ Deno.test("a withdrawal that a hand redirects is found, with its order or withou
   await look();
   equal((await funded.finish(body.id)).status, "DONE");
   await look();
+});
+
+Deno.test("a transfer with an exchange that a hand leads elsewhere, or to another account there, is found", async () => {
+  await using fixture = await openExchangeFixture();
+  const { realm } = fixture;
+  equal((await fixture.deposit()).status, 201);
+  const { id } = (await fixture.withdraw()).body;
+  await fixture.advance(id); // its address is known from here on
+  deepEqual(await codesAfter(realm), []);
+  const other = `'0x${"66".repeat(20)}'`;
+  const at = (kind: string) =>
+    `update ramp_transfers set address = ${other} where kind = '${kind}'`;
+  deepEqual(await codesAfter(realm, at("deposit")), ["event.facts"]);
+  deepEqual(await codesAfter(realm, at("withdraw")), ["event.facts"]);
+  const credentials = "credentials = overlay(credentials placing '\\x00' from 60)";
+  deepEqual(await codesAfter(realm, `update external_ramps set ${credentials}`), ["event.facts"]);
 });

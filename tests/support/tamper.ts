@@ -26,6 +26,8 @@ const GUARDED = [
   "idempotency",
   "idempotency_earlier",
   "withdrawals",
+  "external_ramps",
+  "ramp_transfers",
   "currencies",
   "addresses",
   "users",
