@@ -3,7 +3,7 @@ import { deepEqual, equal, ok, rejects } from "node:assert/strict";
 import { archivePart } from "../../db/ledger/archives.ts";
 import { inStep } from "../../db/ledger/parts.ts";
 import { writing } from "../../db/transaction.ts";
-import { checkLedger } from "../../domain/audit/ledger_check.ts";
+import { checkLedger, checkWithin } from "../../domain/audit/ledger_check.ts";
 import { idFrom } from "../../domain/ids.ts";
 import { attachNewest } from "../../workers/archive/archiving.ts";
 import { archivedTransactions } from "../../workers/archive/proofs.ts";
@@ -19,7 +19,7 @@ import {
   liveAt,
 } from "../support/archives.ts";
 import { rowsOf, type TestRealm, testRealm } from "../support/realm.ts";
-import { tamper } from "../support/tamper.ts";
+import { tamper, tampering } from "../support/tamper.ts";
 
 const DAY_MS = 86_400_000;
 const ZEROS = "00".repeat(32);
@@ -90,6 +90,21 @@ Deno.test("captures, issues, data and reverts that name archived transactions ar
   equal(again.body.code, "transaction.archived");
   await archiveOne(realm, folder);
   await sound(realm, folder);
+});
+
+Deno.test("a supply that a hand changes is found, also with a note of a destruction that names an archived transfer", async () => {
+  await using realm = await testRealm();
+  await agedRealm(realm);
+  await archiveOne(realm, await Deno.makeTempDir());
+  await extendHashChain(realm.pool, Date.now);
+  const { mismatches } = await tampering(realm, [
+    "update currencies set supply = supply - 40",
+    `insert into currency_issues (transaction, currency, operation, amount, account, created_at)
+      select (select l.transaction from chain_links l where is_archived(l.transaction)
+          and not exists (select from currency_issues i where i.transaction = l.transaction) limit 1),
+        c.id, 'destroy', 40, c.account, c.created_at from currencies c`,
+  ], checkWithin);
+  deepEqual(mismatches.map(({ code }) => code), ["currency.supply"]);
 });
 
 Deno.test("an empty part is archived, first or later", async () => {
