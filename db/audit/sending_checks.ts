@@ -67,7 +67,10 @@ export const SENDING_CHECKS = {
         when 'FAILED' then o.state in ('failed', 'dropped', 'canceled') else true end
     union all select o.id, 'a withdrawal', null from chain_orders o where o.purpose = 'withdrawal'
       and not exists (select 1 from withdrawals w where w.order_id = o.id)`,
-  /** A withdrawal batch pays its withdrawals, each what it asks for; they end as it does and bear its fee. */
+  /**
+   * A withdrawal batch pays its withdrawals, each what it asks for; they end as it does and bear its fee. What the house
+   * moves comes to an address of the same ramp.
+   */
   "order.payout": `
     select p.id as subject, concat_ws(' ', p.state, p.amount, p.fee, p.request -> 'payments') as expected,
       concat_ws(' ', m.count, m.states, m.amount, m.fee, m.payments) as found
@@ -82,7 +85,11 @@ export const SENDING_CHECKS = {
         and m.fee is not distinct from p.fee and m.states = array[p.state]
       else m.count > 0 and m.amount = p.amount and m.states = '{batched}' end
     union all select m.id, 'a batch', p.purpose from chain_orders m join chain_orders p on p.id = m.batch_order_id
-      where p.purpose not in ('batch', 'recovered')`,
+      where p.purpose not in ('batch', 'recovered')
+    union all select o.id, 'an address of ours', y ->> 'to'
+      from chain_orders o cross join jsonb_array_elements(coalesce(o.request -> 'payments', '[]')) y
+      where o.purpose not in ('withdrawal', 'batch', 'recovered') and not exists (select from addresses a
+        where (a.ramp, a.chain, a.network, a.address) = (o.ramp, o.chain, o.network, y ->> 'to'))`,
   /** A coin reserved by an order is ours, unspent or spent by the order itself; or a stranger's beside ours. */
   "coin.input": `
     select k.input as subject, 'a coin' as expected, c.spent_by as found

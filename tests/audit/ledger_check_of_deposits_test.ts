@@ -30,6 +30,18 @@ Deno.test("the checker finds nothing in deposits that were credited and forwarde
   deepEqual((await checkLedger(fixture.realm.pool)).mismatches, []);
 });
 
+Deno.test("a sweep that a hand leads to an address of others is found", async () => {
+  await using fixture = await openRampFixture();
+  const ramp = (await fixture.ramp()).id;
+  const deposit = await fixture.address(ramp);
+  await fixture.anvil.pool({ to: deposit.address, value: ETHER });
+  await mineUntil(fixture, async () => (await fixture.account(ramp)).balance.total !== "0");
+  deepEqual(await codesAfter(fixture.realm), []);
+  const to = `jsonb_set(request, '{payments,0,to}', '"0x${"66".repeat(20)}"')`;
+  const led = `update chain_orders set request = ${to} where purpose = 'sweep'`;
+  deepEqual(await codesAfter(fixture.realm, led), ["order.payout"]);
+});
+
 Deno.test("the checker finds nothing in withdrawals under way, done and canceled", async () => {
   await using funded = await openFundedRamp();
   const { realm } = funded;
