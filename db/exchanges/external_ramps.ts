@@ -16,6 +16,8 @@ export interface OfferedAsset {
   /** The least that the exchange pays out, and its fee for it. */
   minimum: string | null;
   fee: string | null;
+  /** The least that the exchange credits of what is paid to it. */
+  withdraw_minimum: string | null;
   /** Fractional digits that the exchange takes. */
   decimals: number;
 }

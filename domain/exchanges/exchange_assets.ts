@@ -16,6 +16,8 @@ export interface ExchangeNetwork {
   pays: boolean;
   minimum: string | null;
   fee: string | null;
+  /** The least that it credits of what is paid to it. */
+  leastTaken: string | null;
   /** The smallest step of an amount: `0.00000001` or `1e-8`. */
   step: string | null;
 }
@@ -72,6 +74,7 @@ export function offersOf(currencies: readonly ExchangeCurrency[]): OfferedAsset[
       withdraw: one.takes,
       minimum: amountOf(one.minimum),
       fee: amountOf(one.fee),
+      withdraw_minimum: amountOf(one.leastTaken),
       decimals: Math.min(asset.decimals, stepDecimals(one.step) ?? asset.decimals),
     });
   }

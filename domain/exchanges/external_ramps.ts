@@ -102,8 +102,11 @@ export const ExchangeAssetView = z.object({
   network: z.string(),
   deposit: z.boolean().meta({ description: "Whether the exchange pays it out to an account." }),
   withdraw: z.boolean().meta({ description: "Whether the exchange takes it." }),
-  minimum: DecimalText.nullable(),
-  fee: DecimalText.nullable(),
+  minimum: DecimalText.nullable().meta({ description: "The least that the exchange pays out." }),
+  fee: DecimalText.nullable().meta({ description: "What it asks for that." }),
+  withdraw_minimum: DecimalText.nullable().meta({
+    description: "The least that the exchange credits of what is paid to it.",
+  }),
   decimals: z.number().int(),
 }).meta({ id: "ExchangeAsset" });
 

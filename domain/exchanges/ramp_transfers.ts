@@ -43,6 +43,7 @@ import {
   statesOf,
   type TransferResolution,
 } from "./ramp_transfer_views.ts";
+import { assertCredited } from "./transfer_payment.ts";
 import { acceptDeposit, isClaimable, resumeTransfer } from "./deposit_progress.ts";
 import {
   announceTransfer,
@@ -111,7 +112,8 @@ export async function createRampWithdraw(
   input: NewRampWithdraw & { ramp: string },
 ): Promise<RampTransferRow> {
   const target = await resolveTarget(tx, actor, input, "withdraw");
-  const { account, asset, place } = target;
+  const { ramp, account, asset, place } = target;
+  assertCredited(ramp, { asset: asset.code }, input.value);
   await rampOf(tx, account, asset);
   assertUsable(account, "account");
   assertSendable(asset.code);

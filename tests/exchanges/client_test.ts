@@ -181,7 +181,7 @@ Deno.test("a reason of an exchange holds neither credentials, signatures nor add
 Deno.test("only assets that fit by name, network and contract are offered, amounts are exact", () => {
   const network = (name: string, contract: string | null = null) => ({
     ...{ network: name, contract, takes: true, pays: true, minimum: "1e-8", fee: "-1" },
-    step: "1e-8",
+    ...{ leastTaken: "5e-4", step: "1e-8" },
   });
   const usdc = "0xA0b86991c6218b36c1d19D4a2e9Eb0cE3606eB48";
   const offers = offersOf([
@@ -191,7 +191,8 @@ Deno.test("only assets that fit by name, network and contract are offered, amoun
     { code: "DOGE", networks: [network("<b>DOGE")] },
   ]);
   deepEqual(offers.map(({ asset }) => asset), ["BTC"]);
-  deepEqual([offers[0].minimum, offers[0].fee, offers[0].decimals], ["0.00000001", null, 8]);
+  const [{ minimum, withdraw_minimum, fee, decimals }] = offers;
+  deepEqual([minimum, withdraw_minimum, fee, decimals], ["0.00000001", "0.0005", null, 8]);
   const amounts = {
     ...{ "1": "1", "0.10": "0.1", "1e3": "1000", "12.5e1": "125", "1.0E-5": "0.00001" },
     ...{ "123e-2": "1.23", "00.1e1": "1", "9e99": null, "1e-78": null, "1e9999999999": null },

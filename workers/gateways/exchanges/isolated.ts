@@ -60,10 +60,24 @@ const MARKS: ReadonlyMap<string, string> = new Map([
   ["bitget", "clientOid"],
   ["gate", "withdraw_order_id"],
 ]);
+/**
+ * Exchanges that the library asks for addresses and payments without naming the network: of a currency that they move on
+ * several, which of these they mean is not known, and a payment on another is lost.
+ */
+const WITHOUT_NETWORKS: ReadonlySet<string> = new Set([
+  ...["bequant", "bitvavo", "deribit", "digifinex", "fmfwio", "hitbtc", "kraken"],
+]);
+/** Exchanges to which the library writes the amount of a payment as a double. */
+const WITH_DOUBLES: ReadonlySet<string> = new Set(["htx", "kucoin", "kucoinfutures"]);
+/** Significant digits that every double keeps. */
+const DOUBLE_DIGITS = 15;
 /** Errors of the library by which an exchange says that it did not do it. */
 const KEY_ERRORS = /^(AuthenticationError|PermissionDenied|AccountNotEnabled|AccountSuspended)$/;
 const REFUSALS =
-  /^(ArgumentsRequired|BadRequest|BadSymbol|InsufficientFunds|InvalidAddress|AddressPending|NotSupported|RestrictedLocation)$/;
+  /^(ArgumentsRequired|BadRequest|BadSymbol|InsufficientFunds|InvalidAddress|AddressPending|NotSupported|RestrictedLocation|InexactAmount)$/;
+
+/** An amount that the library would change before it sends it. */
+class InexactAmount extends Error {}
 
 const clients = new Map<string, OpenClient>();
 
@@ -99,19 +113,23 @@ async function call(request: ExchangeRequest): Promise<unknown> {
   const { client } = open;
   const { currency, network, address, amount, mark, since } = request.args;
   const code = `${currency}`;
+  const names = !WITHOUT_NETWORKS.has(request.exchange);
   switch (request.call) {
     case "currencies":
       await client.fetchBalance(); // lists of currencies are public at some exchanges
-      return Object.values(open.read).map(currencyOf).filter(({ networks }) => networks.length > 0);
+      return Object.values(open.read).map(currencyOf)
+        .filter(({ networks }) => networks.length === 1 || (networks.length > 0 && names));
     case "depositAddress": {
       const named = await client.fetchDepositAddress(code, { network });
       return {
         address: textOf(named.address),
         tag: memoOf(named.tag),
         network: textOf(named.network),
+        currency: textOf(named.currency),
       };
     }
     case "withdraw": {
+      assertWritable(request.exchange, `${amount}`);
       const name = MARKS.get(request.exchange);
       const params = { network, ...(name === undefined ? {} : { [name]: mark }) };
       const made = await client.withdraw(code, `${amount}`, `${address}`, undefined, params);
@@ -124,6 +142,14 @@ async function call(request: ExchangeRequest): Promise<unknown> {
     case "deposits":
       return (await client.fetchDeposits(code, Number(since))).map((one) => endOf(one, request));
   }
+}
+
+/** Refuses an amount that the library would round: nobody asked for another one. */
+function assertWritable(exchange: string, amount: string): void {
+  const digits = amount.replace(".", "").replace(/^0+|0+$/g, "").length;
+  if (digits <= DOUBLE_DIGITS || !WITH_DOUBLES.has(exchange)) return;
+  const why = `an amount of at most ${DOUBLE_DIGITS} digits is expected, this one has ${digits}`;
+  throw new InexactAmount(why);
 }
 
 /** Gives the account's client, which keeps the exchange's limits of requests. */
@@ -192,14 +218,15 @@ function currencyOf(currency: Dictionary) {
   return {
     code: textOf(currency.code) ?? "",
     networks: networks.map(([network, one]) => {
-      const limits = dictionaryOf(dictionaryOf(one.limits).withdraw);
+      const limits = dictionaryOf(one.limits);
       return {
         network,
         contract: contractOf(dictionaryOf(one.info)),
         takes: one.deposit === true && one.active !== false,
         pays: one.withdraw === true && one.active !== false,
-        minimum: textOf(limits.min),
+        minimum: textOf(dictionaryOf(limits.withdraw).min),
         fee: textOf(one.fee),
+        leastTaken: textOf(dictionaryOf(limits.deposit).min),
         step: textOf(one.precision),
       };
     }),

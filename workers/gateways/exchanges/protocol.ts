@@ -38,7 +38,7 @@ const End = z.object({
 });
 const Network = z.object({
   ...{ network: z.string().max(200), contract: Text, takes: z.boolean(), pays: z.boolean() },
-  ...{ minimum: Text, fee: Text, step: Text },
+  ...{ minimum: Text, fee: Text, leastTaken: Text, step: Text },
 });
 
 /** The forms of the values: what comes out of the isolated thread is checked before it is used. */
@@ -47,7 +47,7 @@ export const REPLIES: Readonly<Record<ExchangeRequest["call"], z.ZodType>> = {
     z.object({ code: z.string().max(200), networks: z.array(Network).max(500) }),
   ).max(50_000),
   depositAddress: z.object({
-    ...{ address: Text, network: Text },
+    ...{ address: Text, network: Text, currency: Text },
     tag: z.string().max(200).nullable(), // a memo stays one, whatever is in it
   }),
   withdraw: End,
