@@ -26,6 +26,10 @@ Deno.test("a lying exchange", async (t) => {
     "an exchange that told no fee at the order, and keeps more than a tenth: UNCLEAR",
     () => overcharges(fixture),
   );
+  await t.step(
+    "an exchange is not paid less than it credits, neither after the fee nor where it asks for more since the order",
+    () => creditsLittle(fixture),
+  );
 });
 
 async function isNewer(fixture: ExchangeFixture): Promise<void> {
@@ -96,4 +100,33 @@ async function overcharges(fixture: ExchangeFixture): Promise<void> {
     await poller.follow();
     equal((await fixture.advance(id)).status, status, transactionFee);
   }
+}
+
+async function creditsLittle(fixture: ExchangeFixture): Promise<void> {
+  const { realm, exchange, ramp, funded } = fixture;
+  const creditFrom = async (least: string) => {
+    exchange.tell = (currencies) =>
+      JSON.parse(
+        JSON.stringify(currencies).replaceAll(`"network":`, `"depositDust":"${least}","network":`),
+      );
+    await checkExternalRamp(fixture.context(), { ramp });
+    const { body: [asset] } = await realm.admin.send("GET", `/v1/ramps/${ramp}/assets`);
+    equal(asset.withdraw_minimum, least);
+  };
+  await creditFrom("1.5");
+  const { available } = await realm.balance(funded.account);
+  const refused = await fixture.withdraw({ value: "1.499" });
+  deepEqual([refused.status, refused.body.code], [400, "request.invalid"]);
+  const receiver = { value: "1.5", fee: { paid_by: "receiver" } };
+  const later = made(await fixture.withdraw({ value: "1.6" }));
+  const cases = [made(await fixture.withdraw(receiver)), later];
+  for (const { id } of cases) {
+    if (id === later.id) await creditFrom("1.7");
+    const { status, error, withdrawal } = await fixture.advance(id);
+    deepEqual([status, error?.code, withdrawal], ["FAILED", "request.invalid", null]);
+  }
+  equal((await realm.balance(funded.account)).available, available);
+  await creditFrom("1.5");
+  const { id } = made(await fixture.withdraw({ value: "1.5" }));
+  equal(typeof (await fixture.advance(id)).withdrawal, "string");
 }

@@ -193,9 +193,10 @@ Deno.test("an address that an exchange names is paid only if it passes every che
   const { funded, realm, exchange } = fixture;
   const good = exchange.named.address;
   const other = "0x000000000000000000000000000000000000dEaD";
-  const cases: [string, { address: string; tag: string }, Record<string, unknown>?][] = [
+  const cases: [string, typeof exchange.named, Record<string, unknown>?][] = [
     ["no address of the chain", { address: "TQn9Y2khEsLJW1ChVWFMSMeRDow5KcbLSE", tag: "" }],
     ["a wrong checksum", { address: "0x00000000000000000000000000000000DeaDBeeF", tag: "" }],
+    ["another currency", { address: good, tag: "", currency: "USDT" }],
     ["a memo", { address: good, tag: "1234" }],
     ["a memo that is too long", { address: good, tag: "1234".repeat(100) }],
     ["an address of ours", { address: funded.address, tag: "" }],

@@ -41,8 +41,8 @@ export interface ExchangeServer extends AsyncDisposable {
   readonly deposits: ExchangeDeposit[];
   /** Requests, as `METHOD path`. */
   readonly requests: string[];
-  /** The address and the tag that it names. */
-  named: { address: string; tag: string };
+  /** The address and the tag that it names, and of which currency. */
+  named: { address: string; tag: string; currency?: string };
   /** Changes currencies before they are told. */
   tell: (currencies: Record<string, unknown>[]) => unknown;
   /** Answers in place of the exchange; null: it answers itself. `after`: it has done it already. */
