@@ -53,6 +53,25 @@ export async function setRates(db: Db, rates: readonly UndatedRate[]): Promise<R
     returning ${db(COLUMNS)}`;
 }
 
+/** A price that is a tenth of the last one, or ten times as much, is not one that the market has moved to in minutes. */
+const LEAP = 10;
+
+/**
+ * Writes rates that a price source tells as {@link setRates} does, but none that is far from what it told of the pair
+ * within the last hour: after that a rate converts no fee, and what is told then begins anew. Gives those that were written.
+ */
+export async function setMarketRates(db: Db, rates: readonly UndatedRate[]): Promise<RateRow[]> {
+  const near = await db<{ base: string; currency: string }[]>`
+    select t.base, t.currency
+    from jsonb_to_recordset(${JSON.stringify(rates)}::text::jsonb)
+      t(base text, currency text, rate numeric)
+      left join rates r on r.base = t.base and r.currency = t.currency and r.source = 'market'
+        and r.updated_at > clock_timestamp() - interval '1 hour'
+    where r.base is null or (t.rate < r.rate * ${LEAP}::integer and t.rate * ${LEAP}::integer > r.rate)`;
+  const taken = new Set(near.map(({ base, currency }) => `${base} ${currency}`));
+  return await setRates(db, rates.filter(({ base, currency }) => taken.has(`${base} ${currency}`)));
+}
+
 /** Reads rates, of a base or into a currency where these are given. */
 export async function selectRates(
   db: Db,

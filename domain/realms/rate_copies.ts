@@ -3,7 +3,7 @@ import {
   copyRateRows,
   type RateRow,
   selectRatesAfter,
-  setRates,
+  setMarketRates,
   type UndatedRate,
 } from "../../db/currencies/rates.ts";
 import type { Database, Pool } from "../../db/database.ts";
@@ -15,12 +15,15 @@ const REALMS_AT_ONCE = 4;
 /** Rates that one transaction copies. */
 const COPIED_AT_ONCE = 5000;
 
-/** Stores fetched rates of the installation; gives them as stored, with their time. */
+/**
+ * Stores fetched rates of the installation, but those that are far from what was fetched before; gives them as stored, with
+ * their time.
+ */
 export async function keepRates(
   platform: Pool,
   rates: readonly UndatedRate[],
 ): Promise<RateRow[]> {
-  return rates.length === 0 ? [] : await locking(platform, (tx) => setRates(tx, rates));
+  return rates.length === 0 ? [] : await locking(platform, (tx) => setMarketRates(tx, rates));
 }
 
 /**

@@ -135,6 +135,55 @@ Deno.test("rates are fetched once, kept for the installation and copied into the
   deepEqual(await read("base=BBTC&currency=BTC"), ["BBTC/BTC 1 market"]);
 });
 
+Deno.test("a price that leaps from one answer to the next counts when it is told an hour later, not at once", async () => {
+  await using realm = await testRealm();
+  const { sql } = realm.database.platform;
+  await sql`delete from rates where base = 'BTC' and currency in ('SEK', 'NOK')`;
+  const warned: unknown[] = [];
+  const log: Log = (level, message, details) => {
+    if (level === "warn") warned.push({ message, ...details });
+  };
+  let prices = { sek: 1000, nok: 10 };
+  const rates = {
+    fetchPrices: () =>
+      Promise.resolve(
+        Object.entries(prices).map(([currency, rate]) => ({
+          ...{ base: "BTC", currency: currency.toUpperCase(), rate: `${rate}` },
+        })),
+      ),
+  };
+  const fetched = async (sek: number, nok: number) => {
+    prices = { sek, nok };
+    await sql`delete from leases where name = 'fetch rates'`;
+    const options = { ...optionsOf(realm), log, rates };
+    const timetable = startTimetable(options, { loop: false, only: realm.id });
+    await timetable.drain(300_000);
+    await timetable.stop();
+    const read = async (currency: string) =>
+      (await realm.admin.send("GET", `/v1/rates?base=BTC&currency=${currency}`)).body[0].rate;
+    return [await read("SEK"), await read("NOK")];
+  };
+  deepEqual(await fetched(1000, 10), ["1000", "10"]);
+  deepEqual(await fetched(9999, 1), ["9999", "10"]);
+  deepEqual(await fetched(1000, 100), ["1000", "10"]);
+  deepEqual(
+    warned,
+    [["1"], ["100"]].map(([rate]) => ({
+      ...{
+        message: "prices far from the last ones are not taken",
+        pair: "BTC/NOK",
+        rate,
+        others: 0,
+      },
+    })),
+  );
+  await sql`update rates set updated_at = updated_at - interval '61 minutes' where currency = 'NOK'`;
+  deepEqual(await fetched(1000, 100), ["1000", "100"]);
+  // What the operator has set is no price that the source told.
+  await sql`update rates set rate = 1, source = 'operator' where currency = 'NOK'`;
+  deepEqual(await fetched(1000, 100), ["1000", "100"]);
+});
+
 Deno.test("a price source that fails, lies or floods is refused", async () => {
   const answers: Response[] = [
     new Response("no", { status: 500 }),

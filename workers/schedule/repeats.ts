@@ -222,5 +222,14 @@ async function fetchRates(platform: Pool, given: RepeatDependencies): Promise<vo
   if (given.rates === null) return;
   const prices = await given.rates.fetchPrices(given.signal);
   const rates = prices.map((price) => ({ ...price, source: "market", owner: null }));
-  await spreadRates(given.database, await keepRates(platform, rates), given.only);
+  const kept = await keepRates(platform, rates);
+  if (kept.length < rates.length) {
+    const known = new Set(kept.map(({ base, currency }) => `${base}/${currency}`));
+    const [{ base, currency, rate }, ...more] = rates.filter((one) =>
+      !known.has(`${one.base}/${one.currency}`)
+    );
+    const first = { pair: `${base}/${currency}`, rate, others: more.length };
+    given.log("warn", "prices far from the last ones are not taken", first);
+  }
+  await spreadRates(given.database, kept, given.only);
 }
