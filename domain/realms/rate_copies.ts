@@ -14,6 +14,8 @@ import { locationOf } from "./realm_locations.ts";
 const REALMS_AT_ONCE = 4;
 /** Rates that one transaction copies. */
 const COPIED_AT_ONCE = 5000;
+/** How much later than its date a rate may be committed: it is dated as it is written. */
+const COMMIT_MS = 60_000;
 
 /**
  * Stores fetched rates of the installation, but those that are far from what was fetched before; gives them as stored, with
@@ -54,12 +56,14 @@ export async function spreadRates(
 
 /** Copies the installation's rates since a time into one realm; gives the newest time. */
 export async function copyRates(platform: Pool, realm: Pool, after: number): Promise<number> {
-  for (let newest = after;;) {
-    const since = newest;
-    const rates = await reading(platform, (db) => selectRatesAfter(db, since, COPIED_AT_ONCE));
+  let newest = after;
+  for (let since = after - COMMIT_MS;;) {
+    const from = since;
+    const rates = await reading(platform, (db) => selectRatesAfter(db, from, COPIED_AT_ONCE));
     if (rates.length === 0) return newest;
     await locking(realm, (tx) => copyRateRows(tx, rates));
-    newest = rates[rates.length - 1].updated_at;
+    since = rates[rates.length - 1].updated_at;
+    newest = Math.max(newest, since);
     if (rates.length < COPIED_AT_ONCE) return newest;
   }
 }

@@ -1,6 +1,7 @@
 import { deepEqual, equal, ok } from "node:assert/strict";
 import { copyRateRows } from "../../db/currencies/rates.ts";
 import { setRate } from "../../domain/currencies/rates.ts";
+import { copyRates } from "../../domain/realms/rate_copies.ts";
 import { rowsOf, testRealm } from "../support/realm.ts";
 import { sharing } from "../support/sharing.ts";
 
@@ -47,6 +48,21 @@ test("a rate of a process whose clock is far ahead gives way to the next one", a
   ok((await read()).updated_at <= Date.now());
   await write("2", Date.now());
   equal((await read()).rate, "2");
+});
+
+test("a rate that is committed after a later one was copied is copied all the same", async (realm) => {
+  const { platform } = realm.database;
+  const set = (base: string, ageMs: number) =>
+    platform.sql`insert into rates (base, currency, rate, source, updated_at)
+      values (${base}, 'ISK', 7, 'operator', now() - ${`${ageMs} ms`}::interval)
+      on conflict (base, currency) do update set updated_at = excluded.updated_at`;
+  await platform.sql`delete from rates where currency = 'ISK'`;
+  await set("BTC", 0);
+  const newest = await copyRates(platform, realm.pool, 0);
+  await set("LTC", 20_000);
+  ok(await copyRates(platform, realm.pool, newest) >= newest);
+  const { body } = await realm.admin.send("GET", "/v1/rates?currency=ISK");
+  deepEqual(body.map(({ base }: { base: string }) => base), ["BTC", "LTC"]);
 });
 
 test("PUT /v1/rates refuses an invalid rate", async (realm) => {
