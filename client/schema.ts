@@ -6828,8 +6828,12 @@ export interface components {
             deposit: boolean;
             /** @description Whether the exchange takes it. */
             withdraw: boolean;
+            /** @description The least that the exchange pays out. */
             minimum: components["schemas"]["Decimal"] | null;
+            /** @description What it asks for that. */
             fee: components["schemas"]["Decimal"] | null;
+            /** @description The least that the exchange credits of what is paid to it. */
+            withdraw_minimum: components["schemas"]["Decimal"] | null;
             decimals: number;
         };
         NewRampDeposit: {

@@ -92,10 +92,16 @@ function isWhole(end: ExchangeEnd): boolean {
   return end.address !== null && end.at !== null && amountOf(end.amount) !== null;
 }
 
-/** Whether two texts are one address; those of EVM chains differ in case alone. */
+/** Whether two texts are one address: those of EVM chains differ in case, those of Bitcoin Cash in their prefix. */
 export function sameAddress(a: string | null, b: string | null): boolean {
   if (a === null || b === null) return false;
-  return a === b || (a.startsWith("0x") && a.toLowerCase() === b.toLowerCase());
+  return plainAddress(a) === plainAddress(b);
+}
+
+function plainAddress(text: string): string {
+  if (/^0x/i.test(text)) return text.toLowerCase();
+  const [, cash] = /^bitcoincash:(.+)$/i.exec(text) ?? [];
+  return cash === undefined ? text : cash.toLowerCase();
 }
 
 /** The transaction that an exchange names, as its chain writes it: some leave out the prefix, or add one. */

@@ -74,6 +74,7 @@ async function listsFittingAssets(fixture: ExchangeFixture): Promise<void> {
     withdraw: true,
     minimum: "0.01",
     fee: "0.001",
+    withdraw_minimum: null,
     decimals: 8,
   });
 }

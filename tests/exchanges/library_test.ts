@@ -1,5 +1,6 @@
 /** What the client library makes of a request, and of an answer, at exchanges that it treats otherwise. */
 import { deepEqual, equal, match, rejects } from "node:assert/strict";
+import { sameAddress } from "../../domain/exchanges/transfer_ends.ts";
 import type { ExchangeAccount, ExchangeError } from "../../workers/exchange_gateway.ts";
 import { openExchangeGateway } from "../../workers/gateways/exchanges/gateway.ts";
 
@@ -52,8 +53,13 @@ Deno.test("a currency on several networks is not offered where the library names
   }
 });
 
-Deno.test("an amount that the library would write as another number is not asked for", async () => {
-  const chains = [{ chainId: "eth", isDepositEnabled: true, isWithdrawEnabled: true }];
+Deno.test("the library asks for the amount that was ordered, digit for digit, or for none", async () => {
+  const chains = [{
+    chainId: "eth",
+    isDepositEnabled: true,
+    isWithdrawEnabled: true,
+    withdrawPrecision: 2,
+  }];
   await using exchange = startAnswers({
     "/currencies": { code: "200000", data: [{ currency: "ETH", chains }] },
     "/withdrawals": { code: "200000", data: { withdrawalId: "w1" } },
@@ -71,9 +77,44 @@ Deno.test("an amount that the library would write as another number is not asked
     });
     deepEqual(exchange.bodies, []);
     equal((await pay("1.12345678901234")).reference, "w1");
-    const [body] = exchange.bodies;
-    match(body, /"amount":1\.12345678901234[,}]/);
+    // Its step would make 1.13 of it, and 1.12 of the other: what is too fine is for the exchange to refuse.
+    await pay("1.126");
+    match(exchange.bodies[0], /"amount":1\.12345678901234[,}]/);
+    match(exchange.bodies[1], /"amount":1\.126[,}]/);
   } finally {
     gateway.close();
   }
+});
+
+Deno.test("a fee in another asset is not told as one of the payment", async () => {
+  const row = (id: string, feeToken: string) => ({
+    ...{ id, token: "ETH", tokenSide: "WITHDRAW", amount: "1.5", txId: "0x1", status: "COMPLETED" },
+    ...{ targetAddress: ADDRESS, feeToken, feeAmount: "2", createdTime: `${Date.now() / 1000}` },
+  });
+  await using exchange = startAnswers({
+    "/public/token": { rows: [{ token: "ETH", balance_token: "ETH", decimals: 18 }] },
+    "/public/token_network": { rows: [{ protocol: "ETH", token: "ETH" }] },
+    "/asset/wallet/history": { success: true, data: { rows: [row("1", "ETH"), row("2", "WOO")] } },
+  });
+  const gateway = openExchangeGateway({ urls: { woo: exchange.url }, timeoutMs: 240_000 });
+  try {
+    const of = { currency: "ETH", since: Date.now() - 600_000, mark: "m1" };
+    const ends = await gateway.withdrawals(accountAt("woo"), of);
+    deepEqual(ends.map(({ reference, fee }) => [reference, fee]), [["1", "2"], ["2", null]]);
+  } finally {
+    gateway.close();
+  }
+});
+
+Deno.test("an address of an exchange is compared as its chain writes it", () => {
+  const cash = "qpm2qsznhks23z7629mms6s4cwef74vcwvy22gdx6a";
+  equal(sameAddress(`bitcoincash:${cash}`, cash), true);
+  equal(sameAddress(`BITCOINCASH:${cash.toUpperCase()}`, `bitcoincash:${cash}`), true);
+  equal(sameAddress(`bitcoincash:${cash}`, `bitcoincash:${cash.replace("q", "p")}`), false);
+  equal(sameAddress(ADDRESS, ADDRESS.toLowerCase()), true);
+  equal(
+    sameAddress("TQn9Y2khEsLJW1ChVWFMSMeRDow5KcbLSE", "tqn9y2khesljw1chvwfmsmerdow5kcblse"),
+    false,
+  );
+  equal(sameAddress(null, null), false);
 });

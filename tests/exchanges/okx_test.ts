@@ -37,6 +37,7 @@ Deno.test("an exchange with another API: records, a deposit and a withdraw at OK
         asset,
         ...{ currency: ["ETH", "USDT"][i], network: ["ETH", "TRC20"][i] },
         ...{ deposit: true, withdraw: true, minimum: "0.01", fee: "0.002" },
+        withdraw_minimum: null,
         decimals: [8, 6][i],
       })),
     );

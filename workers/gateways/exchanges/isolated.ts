@@ -17,6 +17,7 @@ interface Client {
   fetchCurrencies(): Promise<Record<string, Dictionary>>;
   fetchBalance(): Promise<unknown>;
   setMarkets(markets: unknown[], currencies: unknown): unknown;
+  currencyToPrecision(code: string, amount: unknown): string;
   fetchDepositAddress(code: string, params: Dictionary): Promise<Dictionary>;
   withdraw(
     code: string,
@@ -56,9 +57,11 @@ const MARKS: ReadonlyMap<string, string> = new Map([
   ["binanceus", "withdrawOrderId"],
   ["mexc", "withdrawOrderId"],
   ["okx", "clientId"],
+  ["okxus", "clientId"],
   ["myokx", "clientId"],
   ["bitget", "clientOid"],
   ["gate", "withdraw_order_id"],
+  ["gateeu", "withdraw_order_id"],
 ]);
 /**
  * Exchanges that the library asks for addresses and payments without naming the network: of a currency that they move on
@@ -198,6 +201,8 @@ async function newClient(
       return response;
     },
   });
+  // Its own rounds with doubles, and up: a payment is asked for digit for digit, or refused by the exchange.
+  client.currencyToPrecision = (_code, amount) => `${amount}`;
   if (url !== null) {
     const at = url.replace(/\/+$/, "");
     const moved = (value: unknown): unknown => {
@@ -245,12 +250,15 @@ function endOf(one: Dictionary, { exchange, args }: ExchangeRequest) {
   const name = MARKS.get(exchange);
   const given = name === undefined ? null : textOf(info[name]);
   const marked = Object.values(info).includes(args.mark);
+  const fee = dictionaryOf(one.fee);
+  // Another asset's fee is no part of the amount.
+  const isOther = typeof fee.currency === "string" && fee.currency !== args.currency;
   return {
     reference: textOf(one.id),
     hash: textOf(one.txid),
     address: textOf(one.addressTo) ?? textOf(one.address),
     amount: textOf(one.amount),
-    fee: textOf(dictionaryOf(one.fee).cost),
+    fee: isOther ? null : textOf(fee.cost),
     status: textOf(one.status),
     network: textOf(one.network),
     at: Number.isSafeInteger(one.timestamp) ? one.timestamp : null,
