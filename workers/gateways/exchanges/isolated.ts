@@ -116,12 +116,12 @@ async function call(request: ExchangeRequest): Promise<unknown> {
   const { client } = open;
   const { currency, network, address, amount, mark, since } = request.args;
   const code = `${currency}`;
-  const names = !WITHOUT_NETWORKS.has(request.exchange);
   switch (request.call) {
     case "currencies":
       await client.fetchBalance(); // lists of currencies are public at some exchanges
       return Object.values(open.read).map(currencyOf)
-        .filter(({ networks }) => networks.length === 1 || (networks.length > 0 && names));
+        .filter(({ networks }) => networks.length > 0)
+        .filter(({ networks }) => networks.length === 1 || !WITHOUT_NETWORKS.has(request.exchange));
     case "depositAddress": {
       const named = await client.fetchDepositAddress(code, { network });
       return {
