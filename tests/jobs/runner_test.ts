@@ -1,7 +1,9 @@
 import { deepEqual, equal, ok } from "node:assert/strict";
+import postgres from "postgres";
 import type { Log } from "../../log.ts";
 import { openChains } from "../../workers/chains/registry.ts";
 import { startRunner } from "../../workers/jobs/runner.ts";
+import { claimsLeft } from "../../workers/jobs/shares.ts";
 import { openSigner } from "../../workers/keys/signer.ts";
 import { testDatabase } from "../support/database.ts";
 import { openTestExchanges } from "../support/exchange_fixture.ts";
@@ -221,6 +223,56 @@ Deno.test("drain() does all due work, and returns in its time from stalled work"
   options.chains.close();
   await runner.stop();
   await faulty.abort();
+});
+
+Deno.test("realms whose databases hang keep no other waiting", async () => {
+  await using own = await testDatabase();
+  await using realm = await testRealm({ env: { DATABASE_URL: own.url } });
+  await using neighbours = new AsyncDisposableStack();
+  const hanging: TestRealm[] = [];
+  for (let i = 0; i < 5; i++) hanging.push(neighbours.use(await realm.neighbour()));
+  const { name } = await realm.currency("10");
+  const logged: string[] = [];
+  const log: Log = (_level, message, fields) => logged.push(`${message} ${fields?.work}`);
+  await using process = realm.another({ DATABASE_URL: own.url });
+  const runner = startRunner({
+    ...{ ...optionsOf(realm, log), pollMs: 60_000 },
+    database: process.database,
+  });
+  const holder = postgres(own.url, { max: 1, onnotice: () => {} });
+  const schemas = await realm.database.platform.sql<{ schema_name: string }[]>`
+    select schema_name from realms where id = any (${hanging.map(({ id }) => id)})`;
+  const tables = schemas.map(({ schema_name }) => `"${schema_name}".jobs`).join(", ");
+  try {
+    await holder.unsafe(`begin; lock table ${tables} in access exclusive mode`);
+    for (const { id } of hanging) runner.wake(id);
+    const account = await virtual(realm, name);
+    runner.wake(realm.id);
+    await until(() => isEnabled(realm, account));
+    deepEqual(logged.filter((line) => line.includes("claim")), [], "all others hang still");
+  } finally {
+    await holder.end({ timeout: 0 });
+    await runner.stop();
+  }
+});
+
+Deno.test("realms of a server where a claim is late share one place, and late claims hold none", () => {
+  const at = (server: string, late = false) => ({ server, late });
+  const hung = Array.from({ length: 9 }, () => at("hung", true));
+  deepEqual([claimsLeft([], null), claimsLeft([], "hung")], [4, 4]);
+  deepEqual([claimsLeft(hung, null), claimsLeft(hung, "well"), claimsLeft(hung, "hung")], [
+    4,
+    4,
+    1,
+  ]);
+  const also = [...hung, at("other", true), at("other")];
+  deepEqual([claimsLeft(also, "well"), claimsLeft(also, "hung"), claimsLeft(also, "other")], [
+    3,
+    0,
+    0,
+  ]);
+  const full = Array.from({ length: 4 }, () => at("well"));
+  deepEqual([claimsLeft(full, null), claimsLeft([...full, ...hung], "hung")], [0, 0]);
 });
 
 Deno.test("a realm whose database is away keeps no other waiting", async () => {

@@ -21,7 +21,14 @@ import { openRunningTasks, type RunningTasks } from "../task_queue.ts";
 import { withTimeout } from "../timers.ts";
 import { type RealmTarget, workerContext } from "../worker_context.ts";
 import { attemptJob, type RunnerDependencies } from "./attempts.ts";
-import { JOBS_MAX, kindShare, realmShare } from "./shares.ts";
+import {
+  claimsLeft,
+  JOBS_MAX,
+  kindShare,
+  REALMS_AT_ONCE,
+  realmShare,
+  type RunningClaim,
+} from "./shares.ts";
 
 /** The running workers of a process. */
 export interface Runner {
@@ -49,10 +56,10 @@ const EXCHANGE_JOBS_MAX = 8;
 /** So many in the process leave each realm one, and other work its slots: hanging exchanges of many realms are many. */
 const EXCHANGES_CROWDED = 40;
 const EXCHANGE_KIND = "exchanges";
-/** Realms that are polled, or whose jobs are claimed, at a time. */
-const REALMS_AT_ONCE = 4;
 /** Longest that slow realms keep the next ones waiting. */
 const PAGE_WAIT_MAX_MS = 3000;
+/** A claim that takes longer gives up its place: its server may hang for a minute. */
+const CLAIM_WAIT_MAX_MS = 3000;
 const HOUSEKEEPING_MS = 60_000;
 /** Pause after a failed poll of a realm. */
 const BACKOFF_MS = 10_000;
@@ -69,6 +76,8 @@ interface RunnerState {
   jobs: Map<string, Map<string, number>>;
   /** Jobs that claims in flight may add to the running ones. */
   reserved: number;
+  /** Claims that run, by realm. */
+  claims: Map<string, RunningClaim>;
   /** Polls, claims and attempts that run. */
   tasks: RunningTasks;
   housekeptAt: number;
@@ -124,6 +133,7 @@ function openState(
     woken: new Set(),
     jobs: new Map(),
     reserved: 0,
+    claims: new Map(),
     tasks: openRunningTasks({
       ...{ log: options.log, signal },
       failure: "runner task failed",
@@ -201,17 +211,36 @@ async function pollRealm(state: RunnerState, realm: RealmRow, housekeep: boolean
 /** Starts to claim jobs of the realms that were woken, as far as the limits allow. */
 function claimWoken(state: RunnerState): void {
   for (const id of state.woken) {
-    const name = `claim ${id}`;
-    if (state.tasks.has(name)) continue;
-    const claims = [...state.tasks.names()].filter((one) => one.startsWith("claim ")).length;
-    if (claims >= REALMS_AT_ONCE || jobsLeft(state) <= 0) return;
+    if (state.claims.has(id)) continue;
+    if (claimsLeft(state.claims.values(), null) <= 0 || jobsLeft(state) <= 0) return;
+    const server = serverOf(state, id);
+    if (claimsLeft(state.claims.values(), server) <= 0) continue;
     state.woken.delete(id);
-    state.tasks.start(name, () => claim(state, id));
+    startClaim(state, id, server);
   }
 }
 
+/** Names the server of a realm's own database. In the platform's one a realm that hangs, by its locks, hangs alone. */
+function serverOf({ dependencies, realms }: RunnerState, id: string): string {
+  const realm = realms.get(id);
+  if (!realm?.database_url_encrypted) return id;
+  return dependencies.database.serverOf(locationOf(realm));
+}
+
+function startClaim(state: RunnerState, id: string, server: string): void {
+  const running: RunningClaim = { server, late: false };
+  state.claims.set(id, running);
+  state.tasks.start(`claim ${id}`, async () => {
+    try {
+      await claim(state, id, running);
+    } finally {
+      state.claims.delete(id);
+    }
+  });
+}
+
 /** Claims jobs of a realm, and starts them. */
-async function claim(state: RunnerState, id: string): Promise<void> {
+async function claim(state: RunnerState, id: string, running: RunningClaim): Promise<void> {
   const { database, leaseS } = state.dependencies;
   const realm = state.realms.get(id) ?? await findRealm(state, id);
   if (realm === null) return;
@@ -220,17 +249,29 @@ async function claim(state: RunnerState, id: string): Promise<void> {
   if (most <= 0) return; // a job that ends wakes the realm again
   const target = { realm, pool: database.working(locationOf(realm)), signal: state.signal };
   state.reserved += most;
+  const late = setTimeout(() => {
+    running.late = true;
+    state.reserved -= most;
+    notify(state);
+  }, CLAIM_WAIT_MAX_MS);
   try {
     const jobs = await writing(target.pool, (db) => claimJobs(db, leaseS, limits));
     await confirm(state, target, jobs);
-    for (const job of jobs) startJob(state, target, job);
+    // Others may have started jobs in the place of those that come late.
+    const room = running.late ? Math.max(0, jobsLeft(state)) : jobs.length;
+    for (const job of jobs.slice(0, room)) startJob(state, target, job);
+    await release(target, jobs.slice(room));
     const asked = jobs.filter(({ name }) => kindOf(name) === EXCHANGE_KIND).length;
     const isFull = (claimed: number, limit: number) => limit > 0 && claimed === limit;
-    if (isFull(jobs.length - asked, limits.limit) || isFull(asked, limits.exchanges)) {
+    if (
+      room < jobs.length || isFull(jobs.length - asked, limits.limit) ||
+      isFull(asked, limits.exchanges)
+    ) {
       state.woken.add(id);
     }
   } finally {
-    state.reserved -= most;
+    clearTimeout(late);
+    if (!running.late) state.reserved -= most;
   }
 }
 
@@ -271,9 +312,13 @@ async function confirm(
     const context = workerContext(dependencies, target);
     await confirmRealm(context, dependencies.database.platform, jobs[0].token);
   } catch (error) {
-    for (const job of jobs) await writing(target.pool, (db) => releaseJob(db, job));
+    await release(target, jobs);
     throw error;
   }
+}
+
+async function release({ pool }: RealmTarget, jobs: readonly ClaimedRow[]): Promise<void> {
+  for (const job of jobs) await writing(pool, (db) => releaseJob(db, job));
 }
 
 async function findRealm(state: RunnerState, id: string): Promise<RealmRow | null> {
