@@ -1,6 +1,9 @@
 /** Statements on messages. @module */
 import type { Db, Tx } from "../database.ts";
 
+/** What the service writes of by itself: a user's address, a changed or a disabled webhook, a synchronisation of persons. */
+export type NoticeKind = "address" | "webhook" | "disabled" | "sync";
+
 /** A message as stored. */
 export interface MessageRow {
   id: string;
@@ -28,8 +31,8 @@ export interface MessageRow {
   sent_at: number | null;
   data: Record<string, unknown>;
   owner: string | null;
-  /** Whether the service wrote it by itself; its pace is counted apart. */
-  notice: boolean;
+  /** What the service wrote of by itself: each kind's pace is counted apart. Null for other messages. */
+  notice: NoticeKind | null;
   error: unknown;
   updated_at: number | null;
   created_at: number;
@@ -103,22 +106,22 @@ export async function lockMessages(tx: Tx, ids: readonly string[]): Promise<Mess
       lateral (select ${tx(COLUMNS)} from messages where id = u.id offset 0 for update) m`;
 }
 
-/** Counts the notices to a user after an id. */
+/** Counts the notices of a kind to a user after an id. */
 export async function countNotices(
   db: Db,
-  { owner, after }: { owner: string; after: string },
+  { owner, kind, after }: { owner: string; kind: NoticeKind; after: string },
 ): Promise<number> {
   const [{ count }] = await db<{ count: number }[]>`
     select count(*)::integer as count from messages
-    where owner = ${owner} and id > ${after} and notice`;
+    where owner = ${owner} and id > ${after} and notice = ${kind}`;
   return count;
 }
 
-/** Messages since a time (milliseconds) that are counted, of notices the service's own alone. */
+/** Messages since a time (milliseconds) that are counted: for a notice those of its kind alone, else all. */
 export interface CountedPace {
   since: number;
   count: number;
-  notice: boolean;
+  notice: NoticeKind | null;
 }
 
 /**
@@ -132,7 +135,7 @@ export async function selectPace(
   const [row] = await db<{ created_at: number }[]>`
     select created_at from messages
     where lower(destination) = lower(${destination}) and created_at > ${since}
-      and (notice or not ${notice})
+      and (${notice}::text is null or notice = ${notice})
     order by created_at desc offset ${count - 1} limit 1`;
   return row?.created_at ?? null;
 }
@@ -146,7 +149,7 @@ export async function selectPaced(
     select u.destination from unnest(${destinations}::text[]) u(destination)
     where exists (select from messages m
       where lower(m.destination) = lower(u.destination) and m.created_at > ${since}
-        and (m.notice or not ${notice})
+        and (${notice}::text is null or m.notice = ${notice})
       offset ${count - 1})`;
   return rows.map(({ destination }) => destination);
 }

@@ -17,15 +17,8 @@ export async function selectSenders(
   return await db<PacedSender[]>`
     select customer, (count(*) filter (where created_at > ${of.recentSince}))::integer as recent
     from messages
-    where lower(destination) = lower(${of.destination}) and created_at > ${of.since} and not notice
+    where lower(destination) = lower(${of.destination}) and created_at > ${of.since} and notice is null
     group by customer`;
-}
-
-/** The customer whose messages a user's are; null for those who work for the realm. */
-export async function selectCustomerOf(db: Db, owner: string): Promise<string | null> {
-  const [row] = await db<{ root: string | null }[]>`
-    select root from users where id = ${owner} and not 'realm' = any (scopes)`;
-  return row?.root ?? null;
 }
 
 /** Gives the time of the oldest of the last `count` messages of a customer since a time; null if there were fewer. */

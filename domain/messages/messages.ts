@@ -11,6 +11,7 @@ import {
   insertMessages,
   type MessageRow,
   type NewMessageRow,
+  type NoticeKind,
   selectMessages,
   selectMessagesOf,
   selectPaced,
@@ -91,8 +92,8 @@ export interface OutgoingMessage {
   secrets: Secrets;
   /** The user whose message it is, for work that no user started; else the actor. */
   owner?: string;
-  /** Whether the service writes by itself. Such messages are counted apart, so that no flood keeps them away. */
-  notice?: boolean;
+  /** What the service writes of by itself. Each kind is counted apart, so that no flood keeps another away. */
+  notice?: NoticeKind | null;
 }
 
 /**
@@ -103,7 +104,7 @@ export interface OutgoingMessage {
  * const to = await userRecipient(tx, context.actor, "email", user);
  * const message = { channel: "email", content: { subject: "Done", text: "…" } } as const;
  * const { secrets } = context;
- * await queueMessage(tx, context.actor, { message, to, secrets, owner: user, notice: true });
+ * await queueMessage(tx, context.actor, { message, to, secrets, owner: user, notice: "sync" });
  * ```
  *
  * An address that is not a user's or a person's is `{ destination: await checkAddress("email", text) }`.
@@ -117,7 +118,7 @@ export async function queueMessage(
   actor: Actor,
   message: OutgoingMessage,
 ): Promise<MessageRow> {
-  const { to: { destination }, owner = actor.user, notice = false } = message;
+  const { to: { destination }, owner = actor.user, notice = null } = message;
   await assertPace(tx, actor, { destination, owner, notice });
   const row = rowOf(actor, message);
   try {
@@ -131,7 +132,7 @@ export async function queueMessage(
 }
 
 /**
- * Queues notices of the service itself. Recipients that have had too many of these are left out.
+ * Queues notices of the service itself, of one kind. Recipients that have had too many of these are left out.
  *
  * @returns the stored messages
  */
@@ -139,12 +140,13 @@ export async function queueNotices(
   tx: Tx,
   actor: Actor,
   messages: readonly Omit<OutgoingMessage, "notice">[],
+  notice: NoticeKind,
 ): Promise<MessageRow[]> {
   const destinations = messages.map(({ to }) => to.destination);
-  const counted = { since: actor.at - PACE_MS, count: PACE_MAX, notice: true };
+  const counted = { since: actor.at - PACE_MS, count: PACE_MAX, notice };
   const paced = new Set(await selectPaced(tx, { destinations, ...counted }));
   const due = messages.filter(({ to }) => !paced.has(to.destination))
-    .map((one) => ({ ...one, notice: true }));
+    .map((one) => ({ ...one, notice }));
   if (due.length === 0) return [];
   try {
     const rows = due.map((one) => rowOf(actor, one));
@@ -176,7 +178,7 @@ async function queueApart(
 
 function rowOf(
   actor: Actor,
-  { message: { channel, content }, to, secrets, owner, notice = false }: OutgoingMessage,
+  { message: { channel, content }, to, secrets, owner, notice = null }: OutgoingMessage,
 ): NewMessageRow {
   const id = newId(actor.at);
   return {

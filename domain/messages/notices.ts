@@ -1,7 +1,7 @@
 /** E-mails that the service writes by itself, to people about what was done in their name. @module */
 import type { Tx } from "../../db/database.ts";
 import type { UserRow } from "../../db/identity/users.ts";
-import { countNotices } from "../../db/messages/messages.ts";
+import { countNotices, type NoticeKind } from "../../db/messages/messages.ts";
 import type { Actor } from "../actor.ts";
 import { DomainError } from "../errors.ts";
 import { idBound, isId } from "../ids.ts";
@@ -11,14 +11,16 @@ import { checkAddress } from "./recipients.ts";
 
 /** A notice, and what encrypts it at rest. */
 export interface Notice {
+  kind: NoticeKind;
   subject: string;
   text: string;
   secrets: Secrets;
 }
 
 /**
- * A user has so many notices in so long before a change of its address is not told of: addresses are taken unproven, and
- * nobody has the service write to strangers without end. Of webhooks it is told once in that time.
+ * A user has so many notices of a changed address in so long before the next change is not told of: addresses are taken
+ * unproven, and nobody has the service write to strangers without end. Other notices count apart: whoever has taken over a
+ * login could else use them up first.
  */
 const NOTICES_MAX = 2;
 const NOTICES_MS = 10 * 60_000;
@@ -34,9 +36,13 @@ export async function tellFormerAddress(
   { before: { id, email }, secrets }: { before: Pick<UserRow, "id" | "email">; secrets: Secrets },
 ): Promise<void> {
   if (email === null || actor.kind !== "user" || actor.user !== id) return;
-  const told = await countNotices(tx, { owner: id, after: idBound(actor.at - NOTICES_MS) });
+  const told = await countNotices(tx, {
+    ...{ owner: id, kind: "address" },
+    after: idBound(actor.at - NOTICES_MS),
+  });
   if (told >= NOTICES_MAX) return;
   await mailAll(tx, actor, [{ id, email }], {
+    kind: "address",
     subject: "Your e-mail address was changed or removed",
     text: `The user ${id} changed or removed this e-mail address of its own` +
       `${inRequest(actor)}. Later notices do not come here. If you do not know of it: change the ` +
@@ -59,7 +65,7 @@ export async function mailAll(
   tx: Tx,
   actor: Actor,
   people: readonly { id: string; email: string }[],
-  { subject, text, secrets }: Notice,
+  { kind, subject, text, secrets }: Notice,
 ): Promise<void> {
   const message = { channel: "email", content: { subject, text } } as const;
   const messages: OutgoingMessage[] = [];
@@ -68,7 +74,7 @@ export async function mailAll(
     if (destination === null) continue;
     messages.push({ message, to: { destination, user: id }, secrets, owner: id });
   }
-  await queueNotices(tx, actor, messages);
+  await queueNotices(tx, actor, messages, kind);
 }
 
 async function addressOf(email: string): Promise<string | null> {

@@ -5,8 +5,9 @@
  * @module
  */
 import type { Tx } from "../../db/database.ts";
-import { selectPace } from "../../db/messages/messages.ts";
-import { selectCustomerOf, selectPaceOfCustomer, selectSenders } from "../../db/messages/pace.ts";
+import { selectCustomerOf } from "../../db/identity/users.ts";
+import { type NoticeKind, selectPace } from "../../db/messages/messages.ts";
+import { selectPaceOfCustomer, selectSenders } from "../../db/messages/pace.ts";
 import type { Actor } from "../actor.ts";
 import { DomainError } from "../errors.ts";
 import { CUSTOMER_PER_DAY } from "../message_settings.ts";
@@ -27,8 +28,8 @@ export interface PacedMessage {
   destination: string;
   /** The user whose message it is. */
   owner: string;
-  /** Whether the service writes by itself: such messages are counted apart. */
-  notice: boolean;
+  /** What the service writes of by itself: each kind is counted apart. Null for other messages. */
+  notice: NoticeKind | null;
 }
 
 /**
@@ -38,7 +39,7 @@ export interface PacedMessage {
  */
 export async function assertPace(tx: Tx, actor: Actor, message: PacedMessage): Promise<void> {
   const { destination, notice } = message;
-  const customer = notice ? null : await selectCustomerOf(tx, message.owner);
+  const customer = notice !== null ? null : await selectCustomerOf(tx, message.owner);
   if (customer !== null) await assertDay(tx, actor, customer);
   const counted = { since: actor.at - PACE_MS, count: PACE_MAX, notice };
   const oldest = await selectPace(tx, { destination, ...counted });

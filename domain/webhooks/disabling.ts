@@ -36,6 +36,7 @@ export async function disableWebhook(
   await emit(tx, actor, "webhook.disabled", { id, owner: row.owner, view: viewWebhook(row) });
   // The address itself may hold a secret of the receiver.
   await mailAdmins(tx, actor, {
+    kind: "disabled",
     subject: "A webhook was deactivated",
     text: `The webhook ${id} was deactivated, because ${WHY[reason]}. Waiting deliveries have ` +
       `failed; after PATCH /v1/webhooks/${id} {"active": true} they can be sent again.`,

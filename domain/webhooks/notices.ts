@@ -29,6 +29,7 @@ export async function tellChange(
   if (!await markTold(tx, { id, owner, at: actor.at, since: actor.at - QUIET_MS })) return;
   const [user] = await selectUsers(tx, [owner]);
   const notice = {
+    kind: "webhook" as const,
     subject: "A webhook was created or changed",
     text: `The webhook ${id} of the user ${owner} was ${what}${inRequest(actor)}. It ` +
       `is sent events until it is deleted, whatever becomes of the login or key that did this. If ` +

@@ -1,5 +1,6 @@
 /** What is told to the e-mail address that a user had. */
 import { deepEqual, doesNotMatch, equal, match } from "node:assert/strict";
+import { queueNotices } from "../../domain/messages/messages.ts";
 import type { TestRealm } from "../support/realm.ts";
 import { sharing } from "../support/sharing.ts";
 
@@ -43,6 +44,26 @@ test("a customer has the service write to no strangers by naming one address aft
   deepEqual(await mailed(realm, other.id), [], "of a change by others nobody is told");
 });
 
+test("whoever has the service write other notices, also twenty a minute, keeps none of a changed address from its reader", async (realm) => {
+  const user = await realm.user({ role: "manage" });
+  const destination = "reader@example.com";
+  await addressed(realm, user.id, destination);
+  const { secrets } = realm.services;
+  const actor = { ...realm.admin.actor, at: Date.now() };
+  const message = { channel: "email", content: { subject: "a", text: "b" } } as const;
+  const notices = Array(20).fill({ message, to: { destination }, secrets, owner: user.id });
+  for (const kind of ["sync", "disabled"] as const) {
+    const made = await realm.command((tx) => queueNotices(tx, actor, notices, kind));
+    equal(made.length, 20);
+  }
+  equal((await user.send("POST", "/v1/webhooks", HOOK)).status, 201);
+  const thief = { channel: { email: "thief@example.com" } };
+  equal((await user.send("PATCH", `/v1/users/${user.id}`, thief)).status, 200);
+  const told = await realm.pool.sql<{ notice: string }[]>`
+    select notice from messages where owner = ${user.id} and notice in ('address', 'webhook') order by id`;
+  deepEqual(told.map(({ notice }) => notice), ["webhook", "address"]);
+});
+
 test("an e-mail to an address that a user had holds no words of the user, and the request where its id is one of ours", async (realm) => {
   const user = await realm.user();
   const change = async (n: number, id: string) => {
@@ -54,7 +75,7 @@ test("an e-mail to an address that a user had holds no words of the user, and th
   const own = crypto.randomUUID();
   for (const [n, id] of ["first", "www.example.net:your-prize", own].entries()) await change(n, id);
   const rows = await realm.pool.sql<{ id: string; content: Uint8Array }[]>`
-    select id, content from messages where owner = ${user.id} and notice order by id`;
+    select id, content from messages where owner = ${user.id} and notice is not null order by id`;
   const { secrets } = realm.services;
   const texts = rows.map(({ id, content }) =>
     secrets.decrypt("message", `${realm.id}|${id}`, content)!
@@ -72,6 +93,6 @@ async function addressed(realm: TestRealm, user: string, email: string): Promise
 
 async function mailed(realm: TestRealm, user: string): Promise<string[]> {
   const rows = await realm.pool.sql<{ destination: string }[]>`
-    select destination from messages where owner = ${user} and notice order by id`;
+    select destination from messages where owner = ${user} and notice is not null order by id`;
   return rows.map(({ destination }) => destination);
 }

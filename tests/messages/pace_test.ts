@@ -61,7 +61,7 @@ test("of notices that are queued together those of a recipient that has had twen
     const message = { channel: "email", content: { subject: "a", text: "b" } } as const;
     const { secrets } = realm.services;
     const all = to.map((destination) => ({ message, to: { destination }, secrets }));
-    const made = await realm.command((tx) => queueNotices(tx, actor, all));
+    const made = await realm.command((tx) => queueNotices(tx, actor, all, "webhook"));
     return made.map(({ destination }) => destination);
   };
   deepEqual(await queueAll(Array(20).fill(full)), Array(20).fill(full));

@@ -133,7 +133,7 @@ async function mailReport(
     const to = await userRecipient(tx, actor, "email", sync.owner);
     const message = { channel: "email" as const, content: reportOf(sync) };
     const { secrets } = messaging;
-    await queueMessage(tx, actor, { message, to, secrets, owner: sync.owner, notice: true });
+    await queueMessage(tx, actor, { message, to, secrets, owner: sync.owner, notice: "sync" });
   } catch (error) {
     if (!(error instanceof DomainError)) throw error; // no address, or too many messages to it
   }
