@@ -25,6 +25,8 @@ export interface RealmDefaults {
   withdrawals?: WithdrawalSettings;
   /** Deposits at the linked addresses of one account that 24 hours record. */
   linkedPerDay?: number;
+  /** Addresses without a credited deposit that one customer has at most. */
+  unusedAddresses?: number;
   /** Messages that one customer sends in 24 hours. */
   customerMessagesPerDay?: number;
   /** Days that events are kept. */

@@ -96,6 +96,7 @@ CREATE TRIGGER addresses_noted_change AFTER UPDATE OF id, account, ramp, target_
 CREATE TRIGGER addresses_noted_end AFTER DELETE ON addresses FOR EACH ROW EXECUTE FUNCTION note_changed_row()
 CREATE TRIGGER addresses_stay BEFORE DELETE ON addresses FOR EACH ROW EXECUTE FUNCTION keep_facts()
 CREATE TRIGGER addresses_stock BEFORE INSERT ON addresses FOR EACH ROW WHEN ((new.chain = 'SOLANA'::text)) EXECUTE FUNCTION check_stock()
+CREATE TRIGGER addresses_unused AFTER INSERT ON addresses FOR EACH ROW WHEN ((new.derivation_key > 0)) EXECUTE FUNCTION note_unused()
 
 table aliases (
   id uuid not null
@@ -776,6 +777,7 @@ CREATE TRIGGER deposits_linked BEFORE INSERT OR UPDATE OF account, address ON de
 CREATE TRIGGER deposits_linked_booked BEFORE UPDATE OF status ON deposits FOR EACH ROW WHEN (((new.status = 'CONFIRMED'::text) AND (old.status <> 'CONFIRMED'::text))) EXECUTE FUNCTION refuse_linked_deposit()
 CREATE TRIGGER deposits_stay BEFORE DELETE ON deposits FOR EACH ROW WHEN ((old.status = 'CONFIRMED'::text)) EXECUTE FUNCTION check_deposit()
 CREATE CONSTRAINT TRIGGER deposits_taken_back AFTER UPDATE ON deposits DEFERRABLE INITIALLY DEFERRED FOR EACH ROW WHEN (((old.status = 'CONFIRMED'::text) AND (new.transaction IS DISTINCT FROM old.transaction))) EXECUTE FUNCTION check_taken_back()
+CREATE TRIGGER deposits_used AFTER UPDATE OF status ON deposits FOR EACH ROW WHEN (((new.status = 'CONFIRMED'::text) AND (old.status <> 'CONFIRMED'::text))) EXECUTE FUNCTION note_used()
 
 table entries (
   account uuid not null
@@ -1206,7 +1208,7 @@ table messages (
   sent_at timestamp with time zone
   data jsonb not null default '{}'::jsonb
   owner uuid
-  notice boolean not null default false
+  notice text
   customer uuid
   error jsonb
   updated_at timestamp with time zone
@@ -1225,6 +1227,7 @@ END)
 constraint messages_group_id_check CHECK (((group_id >= 0) AND (group_id <= 5)))
 constraint messages_group_name_check CHECK (((length(group_name) >= 1) AND (length(group_name) <= 100)))
 constraint messages_identity_fkey FOREIGN KEY (identity) REFERENCES identities(id)
+constraint messages_notice_check CHECK ((notice = ANY (ARRAY['address'::text, 'webhook'::text, 'disabled'::text, 'sync'::text])))
 constraint messages_person CHECK (((identity IS NULL) = (person IS NULL)))
 constraint messages_pkey PRIMARY KEY (id)
 constraint messages_provider_check CHECK ((provider = ANY (ARRAY['infobip'::text, 'smtp'::text])))
@@ -1620,6 +1623,7 @@ CREATE TRIGGER ramps_noted_change AFTER UPDATE OF account, chain, network, numbe
 CREATE TRIGGER ramps_noted_end AFTER DELETE ON ramps FOR EACH ROW EXECUTE FUNCTION note_changed_row()
 CREATE TRIGGER ramps_served BEFORE INSERT ON ramps FOR EACH ROW EXECUTE FUNCTION check_served_chain()
 CREATE TRIGGER ramps_served_index BEFORE UPDATE OF next_index ON ramps FOR EACH ROW WHEN ((new.next_index <> old.next_index)) EXECUTE FUNCTION check_served_chain()
+CREATE TRIGGER ramps_unused AFTER INSERT ON ramps FOR EACH ROW EXECUTE FUNCTION note_unused()
 
 table rates (
   base text not null
@@ -2032,6 +2036,15 @@ CASE
     WHEN (index = '-2'::integer) THEN address
     ELSE ''::text
 END))
+
+table unused_addresses (
+  account uuid not null
+  owner uuid not null
+  root uuid not null
+)
+constraint unused_addresses_pkey PRIMARY KEY (account)
+CREATE INDEX unused_addresses_owner ON unused_addresses USING btree (owner)
+CREATE INDEX unused_addresses_root ON unused_addresses USING btree (root)
 
 table users (
   id uuid not null
@@ -4795,10 +4808,10 @@ CREATE OR REPLACE FUNCTION messages_pace()
  SET search_path TO 'realm', 'pg_temp'
 AS $function$
 begin
-  new.customer := case when not new.notice then
+  new.customer := case when new.notice is null then
     (select u.root from users u where u.id = new.owner and not 'realm' = any (u.scopes)) end;
   if (select count(*) from messages m where lower(m.destination) = lower(new.destination)
-      and m.created_at > new.created_at - interval '1 minute' and (m.notice or not new.notice)) >= 20 then
+      and m.created_at > new.created_at - interval '1 minute' and (new.notice is null or m.notice = new.notice)) >= 20 then
     raise exception 'a recipient gets at most 20 messages a minute'
       using errcode = 'check_violation', constraint = 'messages_pace';
   end if;
@@ -4992,6 +5005,31 @@ AS $function$
     values (p_account, greatest(p_at, (select max(s.at) from account_states s where s.account = p_account)),
       p_blocked, p_frozen)
 $function$;
+
+CREATE OR REPLACE FUNCTION note_unused()
+ RETURNS trigger
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'realm', 'pg_temp'
+AS $function$
+begin
+  insert into unused_addresses (account, owner, root)
+    select a.id, u.id, u.root from accounts a join users u on u.id = a.owner
+    where a.id = new.account and u.root is not null
+    on conflict do nothing;
+  return null;
+end $function$;
+
+CREATE OR REPLACE FUNCTION note_used()
+ RETURNS trigger
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'realm', 'pg_temp'
+AS $function$
+begin
+  delete from unused_addresses where account = new.account;
+  return null;
+end $function$;
 
 CREATE OR REPLACE FUNCTION notes_stay()
  RETURNS trigger
@@ -5278,6 +5316,9 @@ begin
     from (select distinct root, identity from users where root = any (roots)) x
       join holder_losses l on l.holder = x.identity
     group by x.root, l.asset, l.testnet, l.day;
+  delete from unused_addresses where owner = new.id and new.root is null;
+  update unused_addresses x set root = u.root from users u
+    where u.root = any (roots) and x.owner = u.id and x.root <> u.root;
   return null;
 end $function$;
 
@@ -5829,6 +5870,7 @@ realm may select on transactions
 realm may select on transactions_newest
 realm may select on unexplained_gains
 realm may select on unmatched_deposits
+realm may select on unused_addresses
 realm may select on users
 realm may select on webhook_deliveries
 realm may select on webhook_queues
@@ -6043,6 +6085,7 @@ realm_worker may select on transactions
 realm_worker may select on transactions_newest
 realm_worker may select on unexplained_gains
 realm_worker may select on unmatched_deposits
+realm_worker may select on unused_addresses
 realm_worker may select on users
 realm_worker may select on webhook_deliveries
 realm_worker may select on webhook_queues

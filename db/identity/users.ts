@@ -158,3 +158,10 @@ export async function countOtherAdmins(tx: Tx, id: string): Promise<number> {
       and 'admin' = any (roles) and 'realm' = any (scopes)`;
   return Number(row.n);
 }
+
+/** The customer (topmost creator below the house) that a user belongs to; null for users of scope realm, who work for it. */
+export async function selectCustomerOf(db: Db, user: string): Promise<string | null> {
+  const [row] = await db<{ root: string | null }[]>`
+    select root from users where id = ${user} and not 'realm' = any (scopes)`;
+  return row?.root ?? null;
+}

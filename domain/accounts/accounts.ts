@@ -38,6 +38,7 @@ import { jobOf } from "../jobs.ts";
 import { add, compare, DecimalText, subtract, trim } from "../money.ts";
 import { assertMay, assertMayAssign, isRealmAdmin, notFound } from "../permissions.ts";
 import { chainNetworkFor } from "../chains/networks.ts";
+import { assertMayHaveAddress } from "./address_limits.ts";
 import { assertReceivable, registerRamp, resolveRamp } from "./ramps.ts";
 
 /** The body of a request to create an account. */
@@ -110,7 +111,7 @@ export interface LedgerAsset {
  *
  * @throws {DomainError} asset.unknown, asset.no_testnet, asset.suspended, identity.not_found,
  *   user.not_found, ramp.not_found, account.asset_mismatch, permission.role, permission.scope,
- *   chain.not_configured
+ *   chain.not_configured, rate.limited for a ramp
  */
 export async function createAccount(
   tx: LedgerTx,
@@ -120,6 +121,7 @@ export async function createAccount(
   const asset = await resolveAsset(tx, input.asset, input.testnet);
   if (input.type === "ramp") {
     assertReceivable(asset.registered);
+    await assertMayHaveAddress(tx, actor);
     const place = chainNetworkFor(actor.settings.chains, asset.registered.chain, input.testnet);
     const row = await openAccount(tx, actor, { ...input, ramp: undefined, asset, enabled: false });
     await registerRamp(tx, actor, row, place);

@@ -20,6 +20,7 @@ import {
 } from "../../db/accounts/ramps.ts";
 import { selectOwnPlaces } from "../../db/recovery/recoveries.ts";
 import { viewAddress } from "../accounts/account_views.ts";
+import { assertMayHaveAddress } from "../accounts/address_limits.ts";
 import {
   assertAccount,
   findAccount,
@@ -83,7 +84,7 @@ interface Wanted {
  * deposits go on to.
  *
  * @throws {DomainError} account.not_found, account.no_ramp, account.not_enabled, asset.suspended,
- *   permission.role, permission.owner
+ *   permission.role, permission.owner, rate.limited
  */
 export async function addAddress(
   tx: LedgerTx,
@@ -102,7 +103,7 @@ export async function addAddress(
  * Creates a deposit account whose deposits are forwarded to a virtual account; the caller has
  * checked rights. The ramp of a token of the realm's own is the one that deployed or registered it.
  *
- * @throws {DomainError} account.no_ramp, account.not_enabled, asset.suspended
+ * @throws {DomainError} account.no_ramp, account.not_enabled, asset.suspended, rate.limited
  */
 export async function serveAccount(
   tx: LedgerTx,
@@ -158,6 +159,7 @@ async function createDepositAccount(
   if (registered !== null) assertReceivable(registered);
   if (!ramp.enabled) throw new DomainError("account.not_enabled", "the ramp has no address yet");
   if (!ramp.active) throw new DomainError("account.inactive", "the ramp is deactivated");
+  await assertMayHaveAddress(tx, actor);
   const row = await openAccount(tx, actor, {
     default: false,
     data: wanted.data,

@@ -322,6 +322,37 @@ create index deposits_detached on deposits (chain, network, id) where block is n
 -- Made last, so that plans made on an empty table take it for what is pending.
 create index deposits_open on deposits (chain, network, block) where status = 'PENDING';
 create index deposits_open_assets on deposits (chain, network, asset) where status = 'PENDING';
+-- Ramps and deposit accounts of customers that never had a credited deposit: one customer has so many at most, and their
+-- number is asked for at each new one.
+create table unused_addresses (
+  account uuid primary key,
+  owner uuid not null,
+  root uuid not null
+);
+create index unused_addresses_root on unused_addresses (root);
+create index unused_addresses_owner on unused_addresses (owner);
+comment on column unused_addresses.root is 'The customer (users.root) of the owner. Maintained by triggers.';
+
+-- An account that is being opened counts before it has an address.
+create function note_unused() returns trigger language plpgsql as $$
+begin
+  insert into unused_addresses (account, owner, root)
+    select a.id, u.id, u.root from accounts a join users u on u.id = a.owner
+    where a.id = new.account and u.root is not null
+    on conflict do nothing;
+  return null;
+end $$;
+create trigger ramps_unused after insert on ramps for each row execute function note_unused();
+create trigger addresses_unused after insert on addresses for each row when (new.derivation_key > 0)
+  execute function note_unused();
+
+create function note_used() returns trigger language plpgsql as $$
+begin
+  delete from unused_addresses where account = new.account;
+  return null;
+end $$;
+create trigger deposits_used after update of status on deposits for each row
+  when (new.status = 'CONFIRMED' and old.status <> 'CONFIRMED') execute function note_used();
 comment on column deposits.index is 'Of the output or log in its transaction; -1 its own value, -2 the value that calls inside it brought to the address.';
 comment on column deposits.retry_at is 'When it is tried again after the ledger refused it, or asked for again after nodes denied it; error says why.';
 comment on column deposits.beneficiary is 'The virtual account that the value goes on to, or that is credited itself; null where it stays on a ramp. A trigger names it.';

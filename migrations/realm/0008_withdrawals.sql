@@ -167,6 +167,9 @@ begin
     from (select distinct root, identity from users where root = any (roots)) x
       join holder_losses l on l.holder = x.identity
     group by x.root, l.asset, l.testnet, l.day;
+  delete from unused_addresses where owner = new.id and new.root is null;
+  update unused_addresses x set root = u.root from users u
+    where u.root = any (roots) and x.owner = u.id and x.root <> u.root;
   return null;
 end $$;
 create trigger users_kin_moved after update on users for each row

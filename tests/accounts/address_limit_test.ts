@@ -1,0 +1,96 @@
+/** Limit of a customer's addresses that nothing came to, against whoever tries to get around it. */
+import { deepEqual, equal } from "node:assert/strict";
+import { mineUntil, openRampFixture, type RampFixture } from "../support/ramp_fixture.ts";
+import { type Answer, rowsOf, type TestUser } from "../support/realm.ts";
+
+const codeOf = ({ status, body }: Answer) => [status, body.code];
+
+/** A virtual account of a user on a ramp. */
+async function account({ realm }: RampFixture, user: TestUser, ramp: string): Promise<string> {
+  const of = { type: "virtual", asset: "ETH", testnet: true, ramp };
+  const owned = { owner: user.id, holder: user.identity };
+  const made = await realm.admin.send("POST", "/v1/accounts", { ...of, ...owned });
+  equal(made.status, 201, made.text);
+  await realm.drain();
+  return made.body.id;
+}
+
+/** How many addresses of each customer have had no deposit, as the accounts and deposits say, and as is counted. */
+async function counts({ realm }: RampFixture): Promise<{ said: unknown; counted: unknown }> {
+  const said = await rowsOf(
+    realm,
+    `select u.root, count(*)::integer as n from accounts a join users u on u.id = a.owner
+     where a.type in ('ramp', 'deposit') and u.root is not null and not exists (
+       select from deposits d where d.account = a.id and d.status = 'CONFIRMED')
+     group by u.root order by u.root`,
+  );
+  const counted = await rowsOf(
+    realm,
+    "select root, count(*)::integer as n from unused_addresses group by root order by root",
+  );
+  return { said, counted };
+}
+
+Deno.test("a customer has no more unused addresses than the realm lets it, through however many users and ramps", async () => {
+  await using fixture = await openRampFixture();
+  const { realm, anvil } = fixture;
+  const set = (chains: unknown) => realm.admin.send("PATCH", `/v1/realms/${realm.id}`, { chains });
+  deepEqual(codeOf(await set({ unused_addresses: -1 })), [400, "request.invalid"]);
+  equal((await set({ unused_addresses: 3 })).status, 200);
+  const ramp = await fixture.ramp();
+  const [chief, made] = [
+    await realm.user({ role: "admin", scope: "own" }),
+    await realm.user(),
+  ];
+  await rowsOf(realm, "update users set owner = $1 where id = $2", [chief.id, made.id]);
+  const accounts = new Map<TestUser, string>();
+  for (const user of [chief, made]) accounts.set(user, await account(fixture, user, ramp.id));
+  const ask = (by: TestUser, of = accounts.get(by)!) =>
+    by.send("POST", `/v1/accounts/${of}/address`, {});
+  const answers = await Promise.all(
+    Array.from({ length: 8 }, (_, i) => ask(i % 2 ? chief : made)),
+  );
+  const given = answers.filter(({ status }) => status === 201);
+  const refused = answers.filter(({ status }) => status === 429);
+  deepEqual([given.length, refused.length], [3, 5]);
+  deepEqual(codeOf(refused[0]), [429, "rate.limited"]);
+  equal(refused[0].headers.get("retry-after"), "3600");
+  // Nor by the other ways to an address.
+  const rampOfItsOwn = { type: "ramp", asset: "ETH", testnet: true };
+  const app = { destination: { account: accounts.get(made) }, asset: "ETH" };
+  const others = [
+    await made.send("POST", "/v1/accounts", rampOfItsOwn),
+    await made.send("POST", "/v1/apps/deposit", app),
+    await ask(chief),
+  ];
+  deepEqual(others.map(({ status }) => status), [429, 429, 429]);
+  // Those who work for the realm make one for it all the same, and another customer has its own.
+  equal((await ask(realm.admin, accounts.get(made)!)).status, 201);
+  const other = await realm.user();
+  equal((await other.send("POST", "/v1/accounts", rampOfItsOwn)).status, 201);
+  await realm.drain();
+  let { said, counted } = await counts(fixture);
+  deepEqual(counted, said);
+  await realm.drain();
+  for (const { body: { address: { address } } } of given.slice(1)) {
+    equal((await ask(made)).status, 429);
+    await anvil.pool({ from: 5, to: address, value: 10n ** 18n });
+    const credited = async () =>
+      (await fixture.deposits()).some((one) => one.status === "CONFIRMED" && one.credited !== null);
+    await mineUntil(fixture, credited);
+  }
+  const confirmed = async () =>
+    (await fixture.deposits()).filter(({ status }) => status === "CONFIRMED").length === 2;
+  await mineUntil(fixture, confirmed);
+  equal((await ask(made)).status, 201);
+  equal((await ask(chief)).status, 429);
+  ({ said, counted } = await counts(fixture));
+  deepEqual(counted, said);
+  // A user that becomes a customer of its own takes its addresses along.
+  await rowsOf(realm, "update users set owner = $1 where id = $2", [realm.admin.id, made.id]);
+  ({ said, counted } = await counts(fixture));
+  deepEqual(counted, said);
+  equal((await set({ unused_addresses: 0 })).status, 200);
+  equal((await other.send("POST", "/v1/accounts", rampOfItsOwn)).status, 429);
+  equal((await realm.admin.send("POST", "/v1/accounts", rampOfItsOwn)).status, 201);
+});
