@@ -268,13 +268,13 @@ export async function selectCredited(
     order by d.index limit 100`;
 }
 
-/** The address that deposits for an account are sent to: its own, or the newest that serves it. */
+/** The address that deposits for an account are sent to: its own, or the oldest that serves it. */
 export async function selectReceivingAddress(db: Db, account: string): Promise<string | null> {
   const [row] = await db<{ address: string }[]>`
     select address from (
       select address, id, 0 as rank from addresses where account = ${account}
       union all
-      select address, id, 1 from addresses where target_account = ${account}) a
+      (select address, id, 1 from addresses where target_account = ${account} order by id limit 1)) a
     order by rank, id limit 1`;
   return row?.address ?? null;
 }

@@ -58,13 +58,11 @@ export async function selectFirstAliases(
   targets: string[],
 ): Promise<{ target: string; alias: string }[]> {
   return await db<{ target: string; alias: string }[]>`
-    select distinct on (target) target, alias from (
-      select account as target, alias, id from aliases
-        where account = any (${targets}::uuid[]) and deleted_at is null
-      union all
-      select identity, alias, id from aliases
-        where identity = any (${targets}::uuid[]) and deleted_at is null
-    ) a order by target, id`;
+    select u.target, a.alias from (select distinct unnest(${targets}::uuid[]) as target) u
+      cross join lateral (
+        (select alias from aliases x where x.account = u.target and deleted_at is null order by id limit 1)
+        union all
+        (select alias from aliases x where x.identity = u.target and deleted_at is null order by id limit 1)) a`;
 }
 
 /** Writes the alias that a row of a table is shown with: its oldest. */

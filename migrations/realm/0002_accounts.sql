@@ -131,8 +131,9 @@ create index aliases_name on aliases (lower(alias) text_pattern_ops)
 create index aliases_own_name on aliases (owner, lower(alias) text_pattern_ops)
   where deleted_at is null and lower(alias) is not null;
 create index aliases_owner on aliases (owner, id);
-create index aliases_account on aliases (account) where account is not null;
-create index aliases_identity on aliases (identity) where identity is not null;
+-- Of an account or identity the oldest living one is shown, however many a customer has made and deleted.
+create index aliases_account on aliases (account, id) where account is not null and deleted_at is null;
+create index aliases_identity on aliases (identity, id) where identity is not null and deleted_at is null;
 
 create table currencies (
   id uuid primary key,
