@@ -89,15 +89,15 @@ Deno.test("a withdrawal that a hand redirects is found, with its order or withou
   const asked = `update withdrawals set destination = '${thief}'`;
   const sent = `update chain_orders set
     request = jsonb_set(request, '{payments,0,to}', '"${thief}"') where purpose = 'withdrawal'`;
-  const look = async () => {
+  const assertFound = async () => {
     deepEqual(await codesAfter(realm), []);
     deepEqual(await codesAfter(realm, asked), ["event.facts", "withdrawal.order"]);
     deepEqual(await codesAfter(realm, sent), ["withdrawal.order"]);
     deepEqual(await codesAfter(realm, asked, sent), ["event.facts"]);
   };
-  await look();
+  await assertFound();
   equal((await funded.finish(body.id)).status, "DONE");
-  await look();
+  await assertFound();
 });
 
 Deno.test("a transfer with an exchange that a hand leads elsewhere, or to another account there, is found", async () => {
