@@ -167,18 +167,18 @@ export async function selectGains(db: Db, place: NetworkKey, limit: number): Pro
     where turn <= ${limit} order by own desc, turn`;
 }
 
-/** Tells whether a gain is unexplained already of an address that is no own one. */
-export async function hasLinkedGain(
+/** Counts the unexplained gains of an address that is no own one; 0 for an own one. */
+export async function countLinkedGains(
   db: Db,
   place: NetworkKey,
   { address, contract }: Pick<GainRow, "address" | "contract">,
-): Promise<boolean> {
-  const [row] = await db<{ is: boolean }[]>`
-    select exists (select from unexplained_gains g where g.chain = ${place.chain}
-        and g.network = ${place.network} and g.address = ${address} and g.contract = ${contract})
+): Promise<number> {
+  const [row] = await db<{ count: number }[]>`
+    select count(*)::integer as count from unexplained_gains g where g.chain = ${place.chain}
+      and g.network = ${place.network} and g.address = ${address} and g.contract = ${contract}
       and not exists (select from addresses a where a.chain = ${place.chain}
-        and a.network = ${place.network} and a.address = ${address}) as is`;
-  return row.is;
+        and a.network = ${place.network} and a.address = ${address})`;
+  return row.count;
 }
 
 /** Deletes a gain that was explained. */

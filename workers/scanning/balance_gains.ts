@@ -5,8 +5,8 @@
  * @module
  */
 import {
+  countLinkedGains,
   deleteGain,
-  hasLinkedGain,
   selectGains,
   upsertGain,
 } from "../../db/accounts/onchain_balances.ts";
@@ -36,6 +36,11 @@ interface ToldGain {
 const AGAIN_AT_ONCE = 4;
 /** Why a gain is recorded that nodes do not tell. */
 const LACKED = "the nodes tell an earlier balance as high as it is now, and no transfer";
+/**
+ * Gains of a linked address that are kept while none is explained; further ones are told in the log alone. Anybody may
+ * link an address that gains without transactions in each block, as where a chain pays out its validators.
+ */
+const LINKED_GAINS_MAX = 100;
 /** Blocks below the last reading of the balance that are searched too. */
 const LOOKBACK = 100;
 /**
@@ -83,6 +88,7 @@ async function note(work: GainWork, gain: Gain, rests: readonly Rest[]): Promise
     height: gain.height,
     error: rests[0].error,
   });
+  if (await countTold(work, gain) >= LINKED_GAINS_MAX) return;
   await context.step(async (tx) => {
     for (const rest of rests) await upsertGain(tx, place, rowOf(context, gain, rest));
   });
@@ -130,9 +136,13 @@ function isRecent({ above, height }: Gain): boolean {
  * an address that anybody may link gains without a transaction, as rewards of a validator, is else told without end, and
  * each time its blocks are read whole.
  */
-async function isToldAlready({ context, place }: GainWork, gain: Gain): Promise<boolean> {
+async function isToldAlready(work: GainWork, gain: Gain): Promise<boolean> {
+  return await countTold(work, gain) > 0;
+}
+
+async function countTold({ context, place }: GainWork, gain: Gain): Promise<number> {
   const of = { address: gain.address, contract: gain.contract ?? "" };
-  return await reading(context.pool, (db) => hasLinkedGain(db, place, of));
+  return await reading(context.pool, (db) => countLinkedGains(db, place, of));
 }
 
 /**
@@ -167,11 +177,9 @@ async function asNodesTell(work: GainWork, gain: Gain, since: number): Promise<T
 }
 
 /** Records a gain that could not be searched. */
-export async function recordGain(
-  { context, place }: GainWork,
-  gain: Gain,
-  error: string,
-): Promise<void> {
+export async function recordGain(work: GainWork, gain: Gain, error: string): Promise<void> {
+  const { context, place } = work;
+  if (await countTold(work, gain) >= LINKED_GAINS_MAX) return;
   const row = rowOf(context, gain, { ...gain, error: error.slice(0, 500) });
   await context.step((tx) => upsertGain(tx, place, row));
 }
