@@ -67,8 +67,7 @@ export async function openCoins(
         ? searchTransaction(chain, where.hash, watch)
         : searchBlock(chain, where.height, watch),
     balances: (holdings) => balancesAt(chain, holdings),
-    rewards: null,
-    nonces: null,
+    ...{ rewards: null, nonces: null },
     spent: () => Promise.reject(new ChainError("unsupported", "a spent coin names its spender")),
   };
   return {
