@@ -3,7 +3,7 @@ import type { NetworkKey } from "../chains/cursors.ts";
 import type { Db } from "../database.ts";
 
 /** An address, an asset and a range of blocks. */
-interface OwnRange {
+export interface OwnRange {
   address: string;
   contract: string | null;
   from: number;
