@@ -67,7 +67,7 @@ Deno.test("a node that turns out to be of another chain is given nothing to send
     funded.realm,
     "select error from chain_orders",
   );
-  match(error, /of chain 5, for ETHEREUM main it must be 1/);
+  match(error, /of the network 5, for ETHEREUM main it must be 1/);
   faulty.trick = () => undefined;
   equal((await funded.finish(id)).status, "DONE");
   await paid(funded, 1n, 1n);

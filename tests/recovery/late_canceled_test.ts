@@ -2,7 +2,7 @@
 import { deepEqual, equal, fail, match, ok } from "node:assert/strict";
 import { newParty } from "../chains/bitcoin/fixture.ts";
 import { endAt } from "../support/ended_worker.ts";
-import { dateQuarantines, reconcile } from "../support/installation.ts";
+import { dateQuarantines, reconcile, reconcileTwice } from "../support/installation.ts";
 import { isKilled } from "../support/killed_reconcile.ts";
 import { hasLitecoind } from "../support/nodes/litecoind.ts";
 import { newTronParty } from "../support/nodes/tron/wallet.ts";
@@ -38,9 +38,9 @@ async function assertSeen(realm: TestRealm, hash: string): Promise<void> {
 
 /** Reconciles, twice at once. */
 async function taken(realm: TestRealm) {
-  const reports = (await Promise.all([reconcile(realm, nobody), reconcile(realm, nobody)])).flat();
-  deepEqual(reports.flatMap(({ obstacles }) => obstacles), []);
-  return reports.flatMap((report) => report.taken);
+  const { taken, obstacles } = await reconcileTwice(realm);
+  deepEqual(obstacles, []);
+  return taken;
 }
 
 Deno.test({

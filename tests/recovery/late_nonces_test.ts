@@ -4,7 +4,7 @@ import { brokenConstraint } from "../../db/errors.ts";
 import { recordFound } from "../../domain/deposits/scan_results.ts";
 import { endAt } from "../support/ended_worker.ts";
 import { OUTSIDE } from "../support/evm_fixture.ts";
-import { reconcile } from "../support/installation.ts";
+import { reconcile, reconcileTwice } from "../support/installation.ts";
 import { isKilled } from "../support/killed_reconcile.ts";
 import {
   type Canceled,
@@ -32,9 +32,9 @@ async function paidOut({ funded: { anvil } }: LateScene): Promise<bigint> {
 /** Reconciles, twice at once: what was mined late is nobody's, and `fees` bears it once. */
 async function booksLoss(scene: LateScene, { hash, order }: Pick<Canceled, "hash" | "order">) {
   const { realm } = scene.funded;
-  const reports = (await Promise.all([reconcile(realm, nobody), reconcile(realm, nobody)])).flat();
-  deepEqual(reports.flatMap(({ obstacles }) => obstacles), []);
-  deepEqual(reports.flatMap(({ taken }) => taken), [{
+  const { taken, obstacles } = await reconcileTwice(realm);
+  deepEqual(obstacles, []);
+  deepEqual(taken, [{
     hash,
     purpose: "recovered",
     paid: [],

@@ -3,6 +3,7 @@
  * a test is a template of another, as a dump and its restore would be.
  * @module
  */
+import { fail } from "node:assert/strict";
 import { quarantine } from "../../domain/sending/quarantine.ts";
 import { attestRealm } from "../../workers/installation/attestation.ts";
 import {
@@ -154,4 +155,28 @@ export async function reconcile(
   } finally {
     context.chains.close();
   }
+}
+
+/** What two reconciliations tell together. */
+export interface ToldTwice {
+  readonly taken: PlaceReport["taken"];
+  readonly obstacles: string[];
+}
+
+/** Ends what a reconciliation says that another was in the way of. */
+const IN_THE_WAY = /run it again$/;
+
+/** Reconciles, twice at once, and asks nobody. Where one was in the other's way, and says so, it is run again. */
+export async function reconcileTwice(realm: TestRealm): Promise<ToldTwice> {
+  const nobody = () => fail("nobody is asked");
+  const both = (await Promise.all([reconcile(realm, nobody), reconcile(realm, nobody)])).flat();
+  const told = both.flatMap(({ obstacles }) => obstacles);
+  const again = told.some((one) => IN_THE_WAY.test(one)) ? await reconcile(realm, nobody) : [];
+  return {
+    taken: [...both, ...again].flatMap(({ taken }) => taken),
+    obstacles: [
+      ...told.filter((one) => !IN_THE_WAY.test(one)),
+      ...again.flatMap(({ obstacles }) => obstacles),
+    ],
+  };
 }
