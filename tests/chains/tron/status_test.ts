@@ -4,7 +4,7 @@ import type { Chain } from "../../../workers/chains/chain.ts";
 import type { Signed } from "../../../workers/chains/outgoing.ts";
 import { newTronParty, richTron, toHex } from "../../support/nodes/tron/wallet.ts";
 import type { TronNode } from "../../support/nodes/tron/node.ts";
-import type { TronTrick } from "../../support/nodes/tron/surface.ts";
+import type { TronQuestion, TronTrick } from "../../support/nodes/tron/surface.ts";
 import { failsAs, statusIs } from "../conformance.ts";
 import { deployed, openTronPlay, pays, signed } from "./fixture.ts";
 
@@ -274,17 +274,22 @@ Deno.test("a server on a fork behind a node's address settles no payment by that
   await chain.broadcast(bytes);
   await node.mineAfter(1);
   const kept = new Map<string, unknown>();
-  const isOf = ({ path, body }: { path: string; body: Record<string, unknown> }) =>
+  const isOf = ({ path, body }: TronQuestion) =>
     path.includes("/gettransaction") && body.value === bytes.hash;
   node.trick = async (question) => {
-    if (!isOf(question)) return undefined;
     const told = await question.honest();
-    kept.set(question.path, told);
+    kept.set(JSON.stringify([question.path, question.body]), told);
     return told;
   };
-  statusIs(await ask(chain, bytes), "mined");
+  const { block } = statusIs(await ask(chain, bytes), "mined");
   await node.reorganise(1);
   await node.mine(3);
-  node.trick = (question) => isOf(question) ? kept.get(question.path) : undefined;
+  const told = ({ path, body }: TronQuestion) => kept.get(JSON.stringify([path, body]));
+  node.trick = (question) => isOf(question) ? told(question) : undefined;
   await failsAs("unavailable", ask(chain, bytes));
+  // It shows that block too, and another server how far final blocks go.
+  const isBlock = ({ body }: TronQuestion) => body.id_or_num === `${block.height}`;
+  node.trick = (question) => isOf(question) || isBlock(question) ? told(question) : undefined;
+  const { confirmations, final } = statusIs(await ask(chain, bytes), "mined");
+  deepEqual([confirmations, final], [0, false]);
 });

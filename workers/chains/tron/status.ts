@@ -93,7 +93,7 @@ async function minedStatus(
       `${peer.name} reports a higher fee than ${signed.hash} costs`,
     );
   }
-  const isFinal = height <= final.height;
+  const isFinal = height <= final.height && await isKept(peer, signed, block);
   const above = head.height - height + 1;
   const { hash, parentHash, time } = block;
   return {
@@ -107,6 +107,16 @@ async function minedStatus(
     fee,
     feeContract: null,
   };
+}
+
+/**
+ * Whether the final blocks have a transaction in its block: of several servers one may tell how far they go, and another,
+ * which lags on a fork, that block.
+ */
+async function isKept(peer: Peer, { hash }: Signed, block: TronBlock): Promise<boolean> {
+  const info = await askRecord(peer, "walletsolidity/gettransactioninfobyid", { value: hash });
+  return count(info.blockNumber, "a height") === block.height &&
+    count(info.blockTimeStamp, "a time") === block.timeMs;
 }
 
 /**
