@@ -57,15 +57,16 @@ export async function setRates(db: Db, rates: readonly UndatedRate[]): Promise<R
 const LEAP = 10;
 
 /**
- * Writes rates that a price source tells as {@link setRates} does, but none that is far from what it told of the pair
- * within the last hour: after that a rate converts no fee, and what is told then begins anew. Gives those that were written.
+ * Writes rates that a price source tells as {@link setRates} does, but none that is far from what it told of the pair, or
+ * the operator has set, within the last hour: after that a rate converts no fee, and what is told then begins anew. Gives
+ * those that were written.
  */
 export async function setMarketRates(db: Db, rates: readonly UndatedRate[]): Promise<RateRow[]> {
   const near = await db<{ base: string; currency: string }[]>`
     select t.base, t.currency
     from jsonb_to_recordset(${JSON.stringify(rates)}::text::jsonb)
       t(base text, currency text, rate numeric)
-      left join rates r on r.base = t.base and r.currency = t.currency and r.source = 'market'
+      left join rates r on r.base = t.base and r.currency = t.currency
         and r.updated_at > clock_timestamp() - interval '1 hour'
     where r.base is null or (t.rate < r.rate * ${LEAP}::integer and t.rate * ${LEAP}::integer > r.rate)`;
   const taken = new Set(near.map(({ base, currency }) => `${base} ${currency}`));

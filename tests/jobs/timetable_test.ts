@@ -179,9 +179,12 @@ Deno.test("a price that leaps from one answer to the next counts when it is told
   );
   await sql`update rates set updated_at = updated_at - interval '61 minutes' where currency = 'NOK'`;
   deepEqual(await fetched(1000, 100), ["1000", "100"]);
-  // What the operator has set is no price that the source told.
-  await sql`update rates set rate = 1, source = 'operator' where currency = 'NOK'`;
-  deepEqual(await fetched(1000, 100), ["1000", "100"]);
+  // What the operator has set meanwhile holds against a source that errs, and gives way to one that does not.
+  await sql`update rates set rate = 1, source = 'operator', updated_at = now() where currency = 'NOK'`;
+  await fetched(1000, 100);
+  const [set] = await sql`select rate, source from rates where base = 'BTC' and currency = 'NOK'`;
+  deepEqual({ ...set }, { rate: "1", source: "operator" });
+  deepEqual(await fetched(1000, 2), ["1000", "2"]);
 });
 
 Deno.test("a price source that fails, lies or floods is refused", async () => {
