@@ -31,12 +31,16 @@ function startAnswers(answers: Readonly<Record<string, unknown>>) {
   };
 }
 
-Deno.test("a currency on several networks is not offered where the library names none to the exchange", async () => {
-  const chain = (currency: string, name: string) => ({
+/** An answer of digifinex on a network of a currency. */
+function chainOf(currency: string, name: string) {
+  return {
     ...{ currency, chain: name, deposit_status: 1, withdraw_status: 1 },
     ...{ min_deposit_amount: 0.5, min_withdraw_amount: 10, min_withdraw_fee: 1 },
-  });
-  const data = [chain("USDC", "ERC20"), chain("USDC", "MATIC"), chain("LTC", "LTC")];
+  };
+}
+
+Deno.test("a currency on several networks is not offered where the library names none to the exchange", async () => {
+  const data = [chainOf("USDC", "ERC20"), chainOf("USDC", "MATIC"), chainOf("LTC", "LTC")];
   await using exchange = startAnswers({
     "/currencies": { data, code: 0 },
     "/spot/assets": { code: 0, list: [] },
@@ -48,6 +52,34 @@ Deno.test("a currency on several networks is not offered where the library names
     deepEqual(read[0].networks.map(({ network, leastTaken }) => [network, leastTaken]), [
       ["LTC", "0.5"],
     ]);
+  } finally {
+    gateway.close();
+  }
+});
+
+Deno.test("an exchange that has moved a currency to another network since it was ordered is asked for nothing", async () => {
+  const data: ReturnType<typeof chainOf>[] = [];
+  await using exchange = startAnswers({
+    "/currencies": { data, code: 0 },
+    "/spot/assets": { code: 0, list: [] },
+  });
+  const gateway = openExchangeGateway({ urls: { digifinex: exchange.url }, timeoutMs: 240_000 });
+  const account = accountAt("digifinex");
+  const isRefusal = ({ fault, message }: ExchangeError) => {
+    equal(fault, "refused");
+    match(message, /LTC is moved on/);
+    return true;
+  };
+  const of = { currency: "LTC", network: "LTC" };
+  const payment = { ...of, address: ADDRESS, amount: "1", mark: "m1" };
+  try {
+    for (const names of [["LTC", "BEP20"], ["BEP20"], []]) {
+      data.splice(0, data.length, ...names.map((name) => chainOf("LTC", name)));
+      await gateway.currencies(account);
+      await rejects(gateway.depositAddress(account, of), isRefusal);
+      await rejects(gateway.withdraw(account, payment), isRefusal);
+    }
+    deepEqual(exchange.bodies, []);
   } finally {
     gateway.close();
   }

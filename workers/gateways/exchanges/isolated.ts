@@ -77,10 +77,12 @@ const DOUBLE_DIGITS = 15;
 /** Errors of the library by which an exchange says that it did not do it. */
 const KEY_ERRORS = /^(AuthenticationError|PermissionDenied|AccountNotEnabled|AccountSuspended)$/;
 const REFUSALS =
-  /^(ArgumentsRequired|BadRequest|BadSymbol|InsufficientFunds|InvalidAddress|AddressPending|NotSupported|RestrictedLocation|InexactAmount)$/;
+  /^(ArgumentsRequired|BadRequest|BadSymbol|InsufficientFunds|InvalidAddress|AddressPending|NotSupported|RestrictedLocation|InexactAmount|UnnamedNetwork)$/;
 
 /** An amount that the library would change before it sends it. */
 class InexactAmount extends Error {}
+/** A network that the library does not name, of which an exchange may mean another. */
+class UnnamedNetwork extends Error {}
 
 const clients = new Map<string, OpenClient>();
 
@@ -123,6 +125,7 @@ async function call(request: ExchangeRequest): Promise<unknown> {
         .filter(({ networks }) => networks.length > 0)
         .filter(({ networks }) => networks.length === 1 || !WITHOUT_NETWORKS.has(request.exchange));
     case "depositAddress": {
+      assertMeant(request, open);
       const named = await client.fetchDepositAddress(code, { network });
       return {
         address: textOf(named.address),
@@ -132,6 +135,7 @@ async function call(request: ExchangeRequest): Promise<unknown> {
       };
     }
     case "withdraw": {
+      assertMeant(request, open);
       assertWritable(request.exchange, `${amount}`);
       const name = MARKS.get(request.exchange);
       const params = { network, ...(name === undefined ? {} : { [name]: mark }) };
@@ -145,6 +149,14 @@ async function call(request: ExchangeRequest): Promise<unknown> {
     case "deposits":
       return (await client.fetchDeposits(code, Number(since))).map((one) => endOf(one, request));
   }
+}
+
+/** Refuses to ask without the network where an exchange has come to move the currency on another since it was offered. */
+function assertMeant({ exchange, args }: ExchangeRequest, { read }: OpenClient): void {
+  if (!WITHOUT_NETWORKS.has(exchange)) return;
+  const networks = Object.keys(dictionaryOf(read[`${args.currency}`]?.networks));
+  if (networks.length === 1 && networks[0] === args.network) return;
+  throw new UnnamedNetwork(`${args.currency} is moved on ${networks.join(", ") || "no network"}`);
 }
 
 /** Refuses an amount that the library would round: nobody asked for another one. */
