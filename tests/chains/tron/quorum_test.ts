@@ -215,8 +215,12 @@ Deno.test("a signature that a stranger turned into another of the same key is st
   const [signature] = node.ledger.blocks[height].processed[0].transaction.signatures;
   const order = 0xfffffffffffffffffffffffffffffffebaaedce6af48a03bbfd25e8cd0364141n;
   const turned = (order - BigInt(`0x${signature.slice(64, 128)}`)).toString(16).padStart(64, "0");
-  const parity = 1 - parseInt(signature.slice(128), 16) % 27;
-  for (const told of [signature.slice(0, 64) + turned + `0${parity}`, `${signature}00`]) {
+  const parity = parseInt(signature.slice(128), 16) % 27;
+  const again = [0, 4, 27, 31].map((from) =>
+    signature.slice(0, 128) + (from + parity).toString(16).padStart(2, "0")
+  );
+  const other = signature.slice(0, 64) + turned + `0${1 - parity}`;
+  for (const told of [other, `${signature}00`, ...again]) {
     lying.trick = changes(hash, { transaction: (one) => one.signature = [told] });
     equal(await chain.raw({ hash, height }), honest);
     deepEqual((await chain.inspect(await chain.raw({ hash, height }))).from, [richTron().address]);

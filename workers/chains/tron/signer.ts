@@ -1,9 +1,13 @@
 /** The signer of a Tron transaction. @module */
 import type { Ethers } from "./context.ts";
 
-/** Two numbers of 32 bytes, and which of the possible keys it is, in one of two ways of counting. */
-const SIGNATURE = /^([0-9a-f]{64})([0-9a-f]{64})(0[01]|1[bc])/;
+/**
+ * Two numbers of 32 bytes, and which of the possible keys it is: counted from 0 or from 27, and for nodes four more is the
+ * same, as where keys are written in short.
+ */
+const SIGNATURE = /^([0-9a-f]{64})([0-9a-f]{64})(0[0145]|1[bcf]|20)/;
 const COUNTED_FROM = 27;
+const SHORT = 4;
 /** The number of points of the curve: of two numbers that add up to it, either makes a signature. */
 const ORDER = 0xfffffffffffffffffffffffffffffffebaaedce6af48a03bbfd25e8cd0364141n;
 
@@ -19,7 +23,7 @@ export function plainSignature(signature: string): string | null {
   const s = BigInt(`0x${text}`);
   if (s >= ORDER) return null;
   const isTurned = s > ORDER / 2n;
-  const parity = (parseInt(last, 16) % COUNTED_FROM) ^ (isTurned ? 1 : 0);
+  const parity = (parseInt(last, 16) % COUNTED_FROM % SHORT) ^ (isTurned ? 1 : 0);
   const low = (isTurned ? ORDER - s : s).toString(16).padStart(64, "0");
   return r + low + (COUNTED_FROM + parity).toString(16);
 }
