@@ -111,6 +111,27 @@ Deno.test({
 
 Deno.test({
   name:
+    "LTC: a withdrawal like one that was canceled once it was signed is made of other bytes, and is DONE",
+  ignore,
+  fn: async () => {
+    await using funded = await openOneCoin();
+    const { realm } = funded;
+    const { address: to } = await newParty("LITECOIN");
+    const first = await pay(funded, to, "1");
+    ok((await crashAt(funded, "stored")).done);
+    const { hash } = await storedIn(realm);
+    equal((await cancel(funded, first)).status, 200);
+    const again = await pay(funded, to, "1");
+    const [row] = await funded.ended([again]);
+    equal(row.status, "DONE");
+    ok(row.chain.hash !== hash);
+    deepEqual(await funded.held(to), [COIN]);
+    await funded.agree();
+  },
+});
+
+Deno.test({
+  name:
     "LTC: bytes of a canceled withdrawal that lose their block while they are booked, and whose coin another transaction spends, are given back, and cost nothing",
   ignore,
   fn: async () => {

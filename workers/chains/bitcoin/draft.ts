@@ -15,6 +15,9 @@ import { dustOf, isOurKind } from "./scripts.ts";
 /** Most payments in one transaction. */
 export const PAYMENTS_MAX = 100;
 
+/** Seconds of Unix time, long past in every block, among which the lock time of a transaction is chosen by chance. */
+const LOCKTIMES = { from: 500_000_000, count: 700_000_000 };
+
 /** Data of a draft for its plan; amounts are decimal text, because it is stored as JSON. */
 export interface Priced {
   /** Base units per 1000 virtual bytes. */
@@ -29,6 +32,11 @@ export interface Priced {
   readonly source: string;
   /** Scripts of the payments in order. */
   readonly scripts: readonly string[];
+  /**
+   * The lock time, which delays nothing: the bytes of a payment that is like one which was given up are others. The same
+   * ones could not be told apart.
+   */
+  readonly locktime: number;
 }
 
 /** Prices an order. Its coins are not chosen yet, so it cannot lack any here. */
@@ -58,6 +66,8 @@ export async function draftOrder(
     budget: budget === null ? null : `${budget.units}`,
     source,
     scripts,
+    locktime: LOCKTIMES.from +
+      crypto.getRandomValues(new Uint32Array(1))[0] % LOCKTIMES.count,
   };
   return {
     order,

@@ -30,6 +30,8 @@ export interface Body {
   readonly source: string;
   /** Paid in this order; the change is the last. */
   readonly outputs: readonly { readonly script: string; readonly amount: string }[];
+  /** None where it was made elsewhere. */
+  readonly locktime?: number;
 }
 
 /** A coin on offer, priced. */
@@ -81,14 +83,14 @@ export function planDraft(table: CoinTable, draft: Draft, inputs: Inputs, replac
   const spend = spendOf(table, draft, inputs, replaces ?? null);
   const funding = spend.inherited.length > 0 ? fundReplacement(spend) : fundNew(spend);
   const { coins, change, fee, amounts } = funding;
-  const { source } = spend.priced;
+  const { source, locktime } = spend.priced;
   const scripts = change === null ? spend.scripts : [...spend.scripts, source];
   const paid = change === null ? amounts : [...amounts, change];
   const vsize = vsizeOf(table, coins.length, scripts);
   const { order } = draft;
   assertSound(spend, funding, { order, paid, vsize });
   const body: Body = {
-    source,
+    ...{ source, locktime },
     inputs: coins.map(({ coin, input }) => ({
       input,
       amount: `${coin.amount}`,
@@ -104,9 +106,7 @@ export function planDraft(table: CoinTable, draft: Draft, inputs: Inputs, replac
     outputs: order.kind === "pay" ? amounts.map((_, at) => at) : null,
     change: changeOf(order, funding),
     fee,
-    feeContract: null,
-    vsize,
-    creates: null,
+    ...{ feeContract: null, vsize, creates: null },
     body: JSON.stringify(body),
   };
 }

@@ -113,7 +113,9 @@ async function encode(
 ): Promise<string> {
   const { bitcoin, table } = chain;
   const transaction = new bitcoin.Transaction();
+  const { locktime = 0 } = body;
   transaction.version = table.version;
+  transaction.locktime = locktime;
   const sequence = table.replaceable ? SEQUENCE.replaceable : SEQUENCE.final;
   const inputs = body.inputs.map(({ input }) => ({ ...coinOf(input), sequence }));
   for (const { hash, index } of inputs) {
@@ -121,7 +123,7 @@ async function encode(
   }
   const outputs = body.outputs.map(({ script, amount }) => ({ script, amount: BigInt(amount) }));
   for (const { script, amount } of outputs) transaction.addOutput(fromHex(script), amount);
-  const whole = { version: table.version, locktime: 0, inputs, outputs };
+  const whole = { version: table.version, locktime, inputs, outputs };
   const digest = digestOf(chain, body, whole);
   for (const at of inputs.keys()) {
     if (at % SIGNED_AT_ONCE === 0) await new Promise((resolve) => setTimeout(resolve));
