@@ -162,7 +162,8 @@ export async function holdDeposits(
 
 /**
  * Lists the inputs whose spends a scan reports: reserved inputs and unspent coins, and nonces of transactions that were
- * given up within three months. A reorganisation that reaches further back halts the scan.
+ * given up within three months, as is_given_up() tells, which each pass would call for each of them. A reorganisation
+ * that reaches further back halts the scan.
  */
 export async function selectWatchedInputs(db: Db, place: NetworkKey): Promise<string[]> {
   const rows = await db<{ input: string }[]>`
@@ -171,7 +172,8 @@ export async function selectWatchedInputs(db: Db, place: NetworkKey): Promise<st
     select unnest(k.inputs) from chain_orders o join order_attempts k on k.order_id = o.id
     where o.chain = ${place.chain} and o.network = ${place.network}
       and o.state in ('canceled', 'failed') and o.nonce is not null and o.hash is not null
-      and o.state_at > now() - interval '90 days' and is_given_up(k)
+      and o.state_at > now() - interval '90 days'
+      and k.hash is not null and (k.dropped or o.state = 'canceled' or k.hash <> o.hash)
     union
     select unnest(k.inputs) from order_attempts k join chain_orders o on o.id = k.order_id
     where k.proof = 'consumed' and k.created_at > now() - interval '90 days' and k.hash is not null
