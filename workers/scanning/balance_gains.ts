@@ -48,9 +48,22 @@ const LOOKBACK = 100;
  * finds most of them, and what is recorded is searched in whole blocks, which cost far more.
  */
 const LACKED_BLOCKS_MAX = 3 * PERIOD;
-/** The requests that one pass may make. */
-export function gainBudget(): GainWork["budget"] {
-  return { blocks: 16, halvings: 400, onward: { own: 48, linked: 16 } };
+/** Blocks of a gain beyond which its rewards are not read, half an hour: one that has waited for so long is told. */
+const REWARDS_SOUGHT_MAX = 4_096;
+/**
+ * Blocks whose rewards are read in each {@link PERIOD}; a reading begins while any is left. Anybody may link addresses that
+ * are rewarded again and again: to read each block for each of them would use up what nodes grant.
+ */
+const REWARDED_BLOCKS = 1_024;
+
+/**
+ * The requests that one pass may make.
+ *
+ * @param last the height of the pass before
+ */
+export function gainBudget({ last, height }: { last: number; height: number }): GainWork["budget"] {
+  const rewarded = Math.floor(last / PERIOD) < Math.floor(height / PERIOD) ? REWARDED_BLOCKS : 0;
+  return { blocks: 16, halvings: 400, onward: { own: 48, linked: 16 }, rewarded };
 }
 
 /**
@@ -72,8 +85,11 @@ export async function explainGain(
   const found = await arrivedIn(work, gain) - before;
   if (await isLackedByIndex(work, given, missing - found)) {
     if (isRecent(given)) return false;
-    const rewards = await rewardsIn(work, given);
-    if (missing - found <= rewards || await isToldAlready(work, given)) return true;
+    if (await isToldAlready(work, given)) return true;
+    const told = await rewardsIn(work, given);
+    if (told === null && since !== null) return false; // at an own address it is told at once
+    const rewards = told ?? 0n;
+    if (missing - found <= rewards) return true;
     await note(work, given, [{ ...given, gained: given.gained - rewards, error: LACKED }]);
   } else if (rests.length > 0) await note(work, gain, rests);
   return true;
@@ -109,11 +125,14 @@ async function isLackedByIndex(work: GainWork, stored: Gain, missing: bigint): P
 
 /**
  * Adds up what came without a transaction in the blocks of a gain: the least that as many nodes as the quorum tell, because
- * more would hide a payment; 0 where one does not tell.
+ * more would hide a payment; 0 where one does not tell. Null where no more
+ * are read in this period.
  */
-async function rewardsIn({ readers }: GainWork, gain: Gain): Promise<bigint> {
+async function rewardsIn({ readers, budget }: GainWork, gain: Gain): Promise<bigint | null> {
   const { address, contract, above, height } = gain;
-  if (contract !== null) return 0n;
+  if (contract !== null || height - above > REWARDS_SOUGHT_MAX) return 0n;
+  if (budget.rewarded <= 0) return null;
+  budget.rewarded -= height - above;
   const told = await Promise.all(readers.map(async ({ rewards }) => {
     try {
       return await rewards?.(address, above, height) ?? 0n;

@@ -31,6 +31,8 @@ export interface GainWork {
      * addresses whose gains nobody can explain: these do not use up what own ones need.
      */
     onward: { own: number; linked: number };
+    /** Blocks of which the rewards are read, of all gains together. */
+    rewarded: number;
   };
 }
 

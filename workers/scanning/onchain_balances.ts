@@ -40,6 +40,8 @@ export interface BalanceScan {
   place: ChainNetwork;
   /** Height of the balances that are asked for. */
   height: number;
+  /** Height of those that the last pass asked for; below 0 for none. */
+  last: number;
   /** Height of the cursor: everything up to here was scanned. */
   reached: number;
   watch: WatchList;
@@ -66,7 +68,7 @@ export async function refreshOnchainBalances(
   chain: Chain,
   scan: BalanceScan,
 ): Promise<void> {
-  const { place, height, reached, watch } = scan;
+  const { place, height, last, reached, watch } = scan;
   if (chain.traits.coins) {
     const sums = await reading(context.pool, (db) => sumMinedCoins(db, place));
     return await keep(context, scan, sums.map((one) => ({ ...one, contract: "", nonce: null })));
@@ -84,7 +86,7 @@ export async function refreshOnchainBalances(
   const pass: Pass = {
     ...{ context, place, watch, chain, height, reached, kept, readers },
     reader: chain.through(height),
-    budget: gainBudget(),
+    budget: gainBudget({ last, height }),
     derivedBalances,
     recheck: chain.recheck,
     decimals(contract) {

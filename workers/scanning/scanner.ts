@@ -111,7 +111,8 @@ async function readNewBlocks(
   if (caughtUp) {
     const height = chain.traits.finalOnly ? Math.min(reached, head.finalized ?? -1) : reached;
     if (height >= 0) {
-      await refreshOnchainBalances(context, chain, { place, height, reached, watch });
+      const last = known.balances_height;
+      await refreshOnchainBalances(context, chain, { place, height, last, reached, watch });
     }
     await context.step((tx) => reviveSweeps(tx, context.actor, place));
   }

@@ -1,5 +1,5 @@
 /** What a linked address gets without a transaction, as validators and stakers do: neither a deposit nor unexplained. */
-import { deepEqual, equal } from "node:assert/strict";
+import { deepEqual, equal, ok } from "node:assert/strict";
 import { Keypair } from "@solana/web3.js";
 import { PERIOD } from "../../../workers/scanning/second_scan.ts";
 import { until } from "../../support/eventually.ts";
@@ -13,10 +13,14 @@ const SOL = 1_000_000_000n;
 interface Scene extends AsyncDisposable {
   readonly fixture: SolanaFixture;
   readonly linked: string;
+  /** The blocks with rewards that nodes were asked for: by each of two for each address. */
+  readonly asked: unknown[];
   /** Signatures that no list has. */
   readonly hidden: Set<string>;
   readonly whole: unknown[];
-  /** Gives the address lamports without a transaction. */
+  /** Links another address that is rewarded as the first is. */
+  link(): Promise<void>;
+  /** Gives the addresses lamports without a transaction. */
   reward(lamports: bigint): Promise<void>;
   /** Has nodes tell rewards of the newest final block, each its own. */
   tell(lamports: readonly bigint[]): Promise<void>;
@@ -32,7 +36,8 @@ async function openScene(): Promise<Scene> {
     },
   });
   const { node, realm, mine } = fixture;
-  const linked = Keypair.generate().publicKey.toBase58();
+  const all: string[] = [];
+  const asked: unknown[] = [];
   await fixture.ramp();
   await mine();
   const told = nodes.map(() => new Map<unknown, bigint>());
@@ -48,23 +53,33 @@ async function openScene(): Promise<Scene> {
       if (transactionDetails === "accounts") whole.push(params[0]);
       const lamports = told[at].get(params[0]);
       if (!rewards || lamports === undefined) return undefined;
+      asked.push(params[0]);
       const { result } = await passOn(node.url, question) as { result: object };
-      const reward = { pubkey: linked, lamports: Number(lamports), rewardType: "Fee" };
-      return { ...result, rewards: [{ ...reward, pubkey: `${"1".repeat(43)}2` }, reward] };
+      const given = [`${"1".repeat(43)}2`, ...all].map((pubkey) => {
+        return { pubkey, lamports: Number(lamports), rewardType: "Fee" };
+      });
+      return { ...result, rewards: given };
     };
   }
-  await node.pay(linked, 20n * SOL);
-  await mine();
   const { send } = realm.admin;
-  const { body: { id } } = await send("POST", "/v1/accounts", { type: "virtual", asset: "SOL" });
-  equal((await send("POST", `/v1/accounts/${id}/assign/${linked}`)).status, 200);
-  await mine(2);
+  async function link(): Promise<void> {
+    const address = Keypair.generate().publicKey.toBase58();
+    await node.pay(address, 20n * SOL);
+    await mine();
+    const { body: { id } } = await send("POST", "/v1/accounts", { type: "virtual", asset: "SOL" });
+    equal((await send("POST", `/v1/accounts/${id}/assign/${address}`)).status, 200);
+    await mine(2);
+    all.push(address);
+  }
+  await link();
   return {
-    ...{ fixture, linked, hidden, whole },
+    ...{ fixture, linked: all[0], asked, hidden, whole, link },
     async reward(lamports) {
-      const { value } = await node.rpc<{ value: number }>("getBalance", linked);
-      const change = { lamports: value + Number(lamports) };
-      await node.raw("surfnet_setAccount", linked, change);
+      for (const address of all) {
+        const { value } = await node.rpc<{ value: number }>("getBalance", address);
+        const change = { lamports: value + Number(lamports) };
+        await node.raw("surfnet_setAccount", address, change);
+      }
     },
     async tell(lamports) {
       const slot = await node.rpc<number>("getSlot", { commitment: "finalized" });
@@ -82,6 +97,20 @@ async function wait({ fixture: { node, mine } }: Scene): Promise<void> {
     await node.skip(PERIOD);
     await mine();
   }
+}
+
+/** How often each block with rewards is read, in each period. */
+async function readInPeriods(scene: Scene, periods: number): Promise<number[]> {
+  const { fixture: { node, mine }, asked } = scene;
+  const read: number[] = [];
+  for (let period = 0; period < periods; period++) {
+    asked.length = 0;
+    await node.skip(PERIOD);
+    await mine();
+    for (let passes = 0; passes < 3; passes++) await mine();
+    read.push(asked.length / 2);
+  }
+  return read;
 }
 
 async function gains({ fixture: { realm } }: Scene): Promise<string[]> {
@@ -139,4 +168,17 @@ Deno.test("rewards that one of two nodes makes up hide no payment", async () => 
   await wait(scene);
   await explain(scene);
   deepEqual(await credited(scene), ["2 CONFIRMED"]);
+});
+
+Deno.test("rewards of many linked addresses are read of few in each period, and are explained all the same", async () => {
+  await using scene = await openScene();
+  const { fixture: { mine } } = scene;
+  for (let more = 0; more < 6; more++) await scene.link();
+  await scene.reward(SOL);
+  await mine();
+  await scene.tell([SOL, SOL]);
+  const read = await readInPeriods(scene, 8);
+  ok(Math.max(...read) <= 3, `${read}`);
+  equal(read.reduce((sum, one) => sum + one), 7, `${read}`);
+  deepEqual([await credited(scene), await gains(scene)], [[], []]);
 });

@@ -4,7 +4,6 @@
  * @module
  */
 import { malformedAnswer, readList, readRecord } from "../answers.ts";
-import { ChainError } from "../chain.ts";
 import { allOf, type Peer } from "../node_pool.ts";
 import type { Address } from "../observations.ts";
 import { slotsWithBlocks, VERSIONS } from "./block.ts";
@@ -12,22 +11,13 @@ import { FINALIZED, readUnits } from "./node_answers.ts";
 
 /** Asks for the rewards of a block, without its transactions. */
 const REWARDS = { ...FINALIZED, ...VERSIONS, transactionDetails: "none", rewards: true } as const;
-/** Most slots whose rewards are read for one answer: a question for each. */
-const SLOTS_MAX = 4_096;
 
-/**
- * Adds up the rewards of an address in the blocks above a slot up to another.
- *
- * @throws {ChainError} `unavailable` also where these are too many
- */
+/** Adds up the rewards of an address in the blocks above a slot up to another: a question for each. */
 export async function rewardsBetween(
   peer: Peer,
   address: Address,
   { above, upTo }: { readonly above: number; readonly upTo: number },
 ): Promise<bigint> {
-  if (upTo - above > SLOTS_MAX) {
-    throw new ChainError("unavailable", `rewards of ${upTo - above} slots are not read`);
-  }
   const slots = await slotsWithBlocks(peer, above + 1, upTo);
   const questions = slots.map((slot) => ({ method: "getBlock", params: [slot, REWARDS] }));
   return allOf(await peer.batch(questions)).flatMap((answer) => rewardsIn(answer, address))
