@@ -2589,6 +2589,7 @@ begin
   select * into o from chain_orders where id = new.order_id for update;
   if tg_op = 'INSERT' then
     fault := case
+      when new.late or new.late_order_id is not null or new.seen_height is not null then 'begins in no block'
       when o.state = 'mined' and new.hash = o.hash and not new.dropped and in_quarantine(o.ramp)
           and not exists (select 1 from order_attempts c where c.order_id = o.id)
         then null
@@ -2643,7 +2644,7 @@ begin
         then 'was seen in a block'
       when new.dropped and not old.dropped and not coalesce(case new.proof
           when 'consumed' then cardinality(new.inputs) > 0 and not exists (
-            select 1 from order_attempts c where c.order_id = o.id and c.hash = new.proof_by)
+            select 1 from order_attempts c where c.order_id = o.id and c.hash = new.proof_by and not c.late)
           when 'unsigned' then new.raw is null and o.state = 'planned'
           when 'expired' then new.raw is null or new.proof_height is not null and new.proof_reached
             > coalesce((new.expires->>'height')::bigint, (new.expires->>'time')::bigint)

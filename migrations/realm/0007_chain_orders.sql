@@ -403,8 +403,9 @@ create trigger chain_orders_stay before delete or truncate on chain_orders
 -- Stored bytes stay, and stay marked as sent. Two attempts of an order share an input, so only one can be mined: on
 -- chains without inputs, whose transactions expire, an order has one attempt that is not proven expired. An attempt is
 -- dropped for a reason that the rows show. What a scanned block shows is not dropped: an order that would be dropped beside
--- its own transaction waits. A late attempt is booked once, in quarantine, and is given back only where the chain has lost
--- its block before it was settled. The lock on the order keeps it from ending meanwhile.
+-- its own transaction waits, unless that one was given up before, and is booked by itself. A late attempt is booked once,
+-- in quarantine, and is given back only where the chain has lost its block before it was settled. The lock on the order
+-- keeps it from ending meanwhile.
 create function check_attempt() returns trigger language plpgsql as $$
 declare
   o chain_orders;
@@ -413,6 +414,7 @@ begin
   select * into o from chain_orders where id = new.order_id for update;
   if tg_op = 'INSERT' then
     fault := case
+      when new.late or new.late_order_id is not null or new.seen_height is not null then 'begins in no block'
       when o.state = 'mined' and new.hash = o.hash and not new.dropped and in_quarantine(o.ramp)
           and not exists (select 1 from order_attempts c where c.order_id = o.id)
         then null
@@ -467,7 +469,7 @@ begin
         then 'was seen in a block'
       when new.dropped and not old.dropped and not coalesce(case new.proof
           when 'consumed' then cardinality(new.inputs) > 0 and not exists (
-            select 1 from order_attempts c where c.order_id = o.id and c.hash = new.proof_by)
+            select 1 from order_attempts c where c.order_id = o.id and c.hash = new.proof_by and not c.late)
           when 'unsigned' then new.raw is null and o.state = 'planned'
           when 'expired' then new.raw is null or new.proof_height is not null and new.proof_reached
             > coalesce((new.expires->>'height')::bigint, (new.expires->>'time')::bigint)

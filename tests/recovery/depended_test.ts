@@ -8,6 +8,7 @@ import { endAt } from "../support/ended_worker.ts";
 import { newParty } from "../chains/bitcoin/fixture.ts";
 import { haltRealm, reconcile } from "../support/installation.ts";
 import { hasLitecoind } from "../support/nodes/litecoind.ts";
+import { openTwoCoins } from "../support/paying_ramp.ts";
 import { crashAt, pay } from "../support/pending_withdrawals.ts";
 import { rowsOf } from "../support/realm.ts";
 import { COIN, follow, LITECOIN, openUtxoRamp, type UtxoRamp } from "../support/utxo_fixture.ts";
@@ -204,6 +205,55 @@ Deno.test({
     await follow(funded, 3);
     deepEqual((await funded.ended(ids)).map(({ status }) => status), ["DONE", "DONE"]);
     deepEqual([await funded.held(to[0]), await funded.held(to[1])], [[COIN], [COIN / 2n]]);
+    deepEqual((await checkLedger(realm.pool)).mismatches, []);
+  },
+});
+
+Deno.test({
+  name:
+    "LTC: bytes of a withdrawal that were given up, and are mined instead of those that were made in their place and spend the same coins, pay it, once",
+  ignore,
+  fn: async () => {
+    await using funded = await openTwoCoins();
+    const { realm, node } = funded;
+    const to = [(await newParty("LITECOIN")).address, (await newParty("LITECOIN")).address];
+    const ids = [await pay(funded, to[0], "1")];
+    ok((await crashAt(funded, "stored")).done);
+    ids.push(await pay(funded, to[1], "6"));
+    await signOnly(funded, ids[1]);
+    const [paying, given] = await bytesOf(funded);
+    ok(given.inputs.some((input) => input.startsWith(paying.hash)), "it spends the change");
+    await haltRealm(realm);
+    await node.mine(3);
+    const [report] = await reconcile(
+      realm,
+      ({ withdrawal }) => Promise.resolve(withdrawal === ids[0]),
+    );
+    ok(report.lifted, JSON.stringify(report));
+    const taken = async (raw: string, answer: () => Promise<boolean>) => {
+      await node.rpc("generateblock", await node.rpc("getnewaddress"), [raw]);
+      await node.mine(3);
+      await funded.follow();
+      const [late] = await reconcile(realm, answer);
+      deepEqual([late.obstacles, late.lifted], [[], true], JSON.stringify(late));
+      return late.taken.map(({ hash, unmatched }) => [hash, unmatched]);
+    };
+    const made = async (attempt: number): Promise<string[]> => {
+      const rows = await rowsOf<{ inputs: string[] }>(
+        realm,
+        "select inputs from order_attempts a join withdrawals w using (order_id)" +
+          ` where w.id = '${ids[1]}' and a.raw is not null and a.attempt = ${attempt}`,
+      );
+      return rows.flatMap(({ inputs }) => inputs);
+    };
+    await funded.until(async () => (await made(2)).length > 0);
+    deepEqual(await taken(paying.raw, () => Promise.resolve(false)), [[paying.hash, []]]);
+    await funded.until(async () => (await made(3)).length > 0);
+    deepEqual((await made(3)).toSorted(), given.inputs.toSorted());
+    deepEqual(await taken(given.raw, () => fail("nobody is asked")), [[given.hash, []]]);
+    await follow(funded, 3);
+    deepEqual((await funded.ended(ids)).map(({ status }) => status), ["DONE", "DONE"]);
+    deepEqual([await funded.held(to[0]), await funded.held(to[1])], [[COIN], [6n * COIN]]);
     deepEqual((await checkLedger(realm.pool)).mismatches, []);
   },
 });

@@ -298,6 +298,10 @@ Deno.test("the database lets nobody mark or book as mined late what was not give
   await seeLate(scene, hash);
   equal(await refused(book(any)), "order_attempts_change", "that is no order of what was found");
   equal(await refused(book(`'${order}'`)), "order_attempts_change", "its own");
+  const begin =
+    `insert into order_attempts (order_id, attempt, plan, inputs, late, late_order_id, created_at)
+    select id, 1, '{"a":1}', array['a:1'], true, ${any}, now() from chain_orders where purpose = 'fill'`;
+  equal(await refused(begin), "order_attempts_change", "a new one is in no block");
   const unmark = `update order_attempts set late = false ${of}`;
   equal(await refused(unmark), "order_attempts_given_up", "a block has it");
   await booksLoss(scene, { hash, order });
