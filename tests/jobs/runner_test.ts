@@ -19,6 +19,9 @@ function optionsOf(realm: TestRealm, log: Log = () => {}) {
   return { database: realm.database, log, chains, signer, now: Date.now, pollMs: 200 };
 }
 
+/** How often a claim ends, each time with another moment of a wake-up. */
+const ENDS_TRIED = 20;
+
 async function virtual(realm: TestRealm, asset: string): Promise<string> {
   const made = await realm.admin.send("POST", "/v1/accounts", { type: "virtual", asset });
   equal(made.status, 201, made.text);
@@ -254,6 +257,33 @@ Deno.test("realms whose databases hang keep no other waiting", async () => {
     await holder.end({ timeout: 0 });
     await runner.stop();
   }
+});
+
+Deno.test("a realm that is woken at any moment while its claim ends is claimed again", async () => {
+  await using realm = await testRealm();
+  const { name } = await realm.currency("10");
+  await realm.drain();
+  const account = await virtual(realm, name);
+  // The end of a claim takes several turns of microtasks; one wake-up falls into each of them.
+  async function wakeAfter(turns: number) {
+    for (let i = 0; i < turns; i++) await null;
+    runner.wake(realm.id);
+  }
+  let failures = 0;
+  const working: TestRealm["database"]["working"] = (location) => {
+    if (failures === ENDS_TRIED) return realm.database.working(location);
+    void wakeAfter(failures++);
+    throw new Error("the database is away");
+  };
+  const options = { ...optionsOf(realm), pollMs: 60_000 };
+  const runner = startRunner({ ...options, database: { ...realm.database, working } });
+  try {
+    runner.wake(realm.id);
+    await until(() => isEnabled(realm, account));
+  } finally {
+    await runner.stop();
+  }
+  equal(failures, ENDS_TRIED);
 });
 
 Deno.test("realms of a server where a claim is late share one place, and late claims hold none", () => {

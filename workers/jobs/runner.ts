@@ -211,7 +211,7 @@ async function pollRealm(state: RunnerState, realm: RealmRow, housekeep: boolean
 /** Starts to claim jobs of the realms that were woken, as far as the limits allow. */
 function claimWoken(state: RunnerState): void {
   for (const id of state.woken) {
-    if (state.claims.has(id)) continue;
+    if (state.tasks.has(claimOf(id))) continue; // its end, which comes a little later, notifies once more
     if (claimsLeft(state.claims.values(), null) <= 0 || jobsLeft(state) <= 0) return;
     const server = serverOf(state, id);
     if (claimsLeft(state.claims.values(), server) <= 0) continue;
@@ -230,13 +230,17 @@ function serverOf({ dependencies, realms }: RunnerState, id: string): string {
 function startClaim(state: RunnerState, id: string, server: string): void {
   const running: RunningClaim = { server, late: false };
   state.claims.set(id, running);
-  state.tasks.start(`claim ${id}`, async () => {
+  state.tasks.start(claimOf(id), async () => {
     try {
       await claim(state, id, running);
     } finally {
       state.claims.delete(id);
     }
   });
+}
+
+function claimOf(id: string): string {
+  return `claim ${id}`;
 }
 
 /** Claims jobs of a realm, and starts them. */
