@@ -3,12 +3,14 @@ import { deepEqual, equal, rejects } from "node:assert/strict";
 import { actingAs } from "../../db/database.ts";
 import { serializable } from "../../db/transaction.ts";
 import { checkLedger } from "../../domain/audit/ledger_check.ts";
+import type { Network } from "../../domain/chains/addresses.ts";
 import { deriveAddress } from "../../domain/chains/derivation.ts";
 import { postMove } from "../../domain/ledger/posting.ts";
 import { locationOf } from "../../domain/realms/realms.ts";
 import { OUTSIDE } from "../support/evm_fixture.ts";
 import { driftsOf, mineUntil, openRampFixture, type RampFixture } from "../support/ramp_fixture.ts";
 import { leaveBroken, rowsOf, type TestUser } from "../support/realm.ts";
+import { installToken } from "../support/token_contracts.ts";
 
 const ETHER = 10n ** 18n;
 const BEYOND = 5_000;
@@ -79,6 +81,30 @@ Deno.test("a link far beyond the reserved range ends when the address is given o
       "0.5",
     ]],
   );
+});
+
+Deno.test("what came to a linked address that turns out to be ours for another asset is given up, and the books are sound", async () => {
+  await using fixture = await openRampFixture({ testnet: false });
+  const { realm, anvil } = fixture;
+  await installToken(anvil, "USDC");
+  const [coins, tokens] = [await fixture.ramp(), await fixture.ramp("USDC")];
+  const customer = await realm.user({ role: "user", scope: "own" });
+  const account = await virtualOf(fixture, customer, coins.id, false);
+  const address = await derived(fixture, tokens.id, BEYOND, "main");
+  equal((await customer.send("POST", `/v1/accounts/${account}/assign/${address}`)).status, 200);
+  await fixture.mine();
+  await anvil.pool({ from: 7, to: address, value: 3n * ETHER });
+  await mineUntil(fixture, async () => (await fixture.account(account)).balance.total === "3");
+  await anvil.pool({ from: 7, to: address, value: 2n * ETHER });
+  await fixture.mine();
+  await realm.command((tx) =>
+    tx`update ramps set next_index = ${BEYOND} where account = ${tokens.id}`
+  );
+  equal((await fixture.address(tokens.id)).address, address);
+  await fixture.mine(3);
+  deepEqual((await fixture.account(account)).balance, { total: "0", available: "0" });
+  deepEqual((await fixture.deposits()).map(({ status }) => status), ["ORPHANED", "ORPHANED"]);
+  deepEqual((await checkLedger(realm.pool)).mismatches, []);
 });
 
 Deno.test("the database lets linked value fall only with the balance, and with the deposit that it was of", async () => {
@@ -183,9 +209,14 @@ Deno.test("an injected row of an address takes no linked value from others, and 
 });
 
 /** A virtual account on a ramp, made for a user. */
-async function virtualOf(fixture: RampFixture, user: TestUser, ramp: string): Promise<string> {
+async function virtualOf(
+  fixture: RampFixture,
+  user: TestUser,
+  ramp: string,
+  testnet = true,
+): Promise<string> {
   const made = await fixture.realm.admin.send("POST", "/v1/accounts", {
-    ...{ type: "virtual", asset: "ETH", testnet: true, ramp },
+    ...{ type: "virtual", asset: "ETH", testnet, ramp },
     ...{ owner: user.id, holder: user.identity },
   });
   equal(made.status, 201, made.text);
@@ -193,8 +224,13 @@ async function virtualOf(fixture: RampFixture, user: TestUser, ramp: string): Pr
   return made.body.id;
 }
 
-async function derived(fixture: RampFixture, ramp: string, index: number): Promise<string> {
+async function derived(
+  fixture: RampFixture,
+  ramp: string,
+  index: number,
+  network: Network = "testnet",
+): Promise<string> {
   const path = `/v1/accounts/${ramp}?populate=address`;
   const { xpub } = (await fixture.realm.admin.send("GET", path)).body.address;
-  return await deriveAddress("ETHEREUM", "testnet", xpub, index);
+  return await deriveAddress("ETHEREUM", network, xpub, index);
 }
