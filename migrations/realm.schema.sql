@@ -1227,7 +1227,7 @@ END)
 constraint messages_group_id_check CHECK (((group_id >= 0) AND (group_id <= 5)))
 constraint messages_group_name_check CHECK (((length(group_name) >= 1) AND (length(group_name) <= 100)))
 constraint messages_identity_fkey FOREIGN KEY (identity) REFERENCES identities(id)
-constraint messages_notice_check CHECK ((notice = ANY (ARRAY['address'::text, 'webhook'::text, 'disabled'::text, 'sync'::text])))
+constraint messages_notice_check CHECK ((notice = ANY (ARRAY['address'::text, 'security'::text, 'webhook'::text, 'disabled'::text, 'sync'::text])))
 constraint messages_person CHECK (((identity IS NULL) = (person IS NULL)))
 constraint messages_pkey PRIMARY KEY (id)
 constraint messages_provider_check CHECK ((provider = ANY (ARRAY['infobip'::text, 'smtp'::text])))
@@ -1239,7 +1239,7 @@ constraint messages_status_id_check CHECK ((status_id >= 0))
 constraint messages_status_name_check CHECK (((length(status_name) >= 1) AND (length(status_name) <= 100)))
 constraint messages_user_id_fkey FOREIGN KEY (user_id) REFERENCES users(id)
 constraint messages_waiting CHECK (((NOT waiting) OR ((sent_at IS NULL) AND (message_rank(group_id, status_id) = 0))))
-CREATE INDEX messages_customer ON messages USING btree (customer, created_at) WHERE (customer IS NOT NULL)
+CREATE INDEX messages_customer ON messages USING btree (customer, created_at) WHERE ((customer IS NOT NULL) AND (notice IS NULL))
 CREATE INDEX messages_identity ON messages USING btree (identity) WHERE (identity IS NOT NULL)
 CREATE INDEX messages_owner ON messages USING btree (owner, id)
 CREATE INDEX messages_person ON messages USING btree (person, id) WHERE (person IS NOT NULL)
@@ -4809,10 +4809,10 @@ CREATE OR REPLACE FUNCTION messages_pace()
  SET search_path TO 'realm', 'pg_temp'
 AS $function$
 begin
-  new.customer := case when new.notice is null then
-    (select u.root from users u where u.id = new.owner and not 'realm' = any (u.scopes)) end;
+  new.customer := (select u.root from users u where u.id = new.owner and not 'realm' = any (u.scopes));
   if (select count(*) from messages m where lower(m.destination) = lower(new.destination)
-      and m.created_at > new.created_at - interval '1 minute' and (new.notice is null or m.notice = new.notice)) >= 20 then
+      and m.created_at > new.created_at - interval '1 minute' and (new.notice is null
+        or m.notice = new.notice and m.customer is not distinct from new.customer)) >= 20 then
     raise exception 'a recipient gets at most 20 messages a minute'
       using errcode = 'check_violation', constraint = 'messages_pace';
   end if;

@@ -1,8 +1,11 @@
 /** Statements on messages. @module */
 import type { Db, Tx } from "../database.ts";
 
-/** What the service writes of by itself: a user's address, a changed or a disabled webhook, a synchronisation of persons. */
-export type NoticeKind = "address" | "webhook" | "disabled" | "sync";
+/**
+ * What the service writes of by itself: a user's address, its password or second factor, a changed or a disabled webhook,
+ * a synchronisation of persons.
+ */
+export type NoticeKind = "address" | "security" | "webhook" | "disabled" | "sync";
 
 /** A message as stored. */
 export interface MessageRow {
@@ -117,41 +120,60 @@ export async function countNotices(
   return count;
 }
 
-/** Messages since a time (milliseconds) that are counted: for a notice those of its kind alone, else all. */
+/** Messages to one recipient since a time (milliseconds) that are counted. */
 export interface CountedPace {
   since: number;
   count: number;
+  /** The kind of which notices alone are counted; null counts all messages. */
   notice: NoticeKind | null;
 }
 
 /**
  * Gives the time (milliseconds) of the oldest of the last `count` messages to a destination since a
  * time; null if there were fewer.
+ *
+ * @param of.customer of notices those of this customer are counted; null is that of users of scope realm
  */
 export async function selectPace(
   db: Db,
-  { destination, since, count, notice }: CountedPace & { destination: string },
+  of: CountedPace & { destination: string; customer: string | null },
 ): Promise<number | null> {
   const [row] = await db<{ created_at: number }[]>`
     select created_at from messages
-    where lower(destination) = lower(${destination}) and created_at > ${since}
-      and (${notice}::text is null or notice = ${notice})
-    order by created_at desc offset ${count - 1} limit 1`;
+    where lower(destination) = lower(${of.destination}) and created_at > ${of.since}
+      and (${of.notice}::text is null
+        or notice = ${of.notice} and customer is not distinct from ${of.customer}::uuid)
+    order by created_at desc offset ${of.count - 1} limit 1`;
   return row?.created_at ?? null;
 }
 
-/** Reads which of some recipients have got at least so many messages since a time. */
+/** A recipient of a notice, and the user whose notice it is. */
+export interface NoticeRecipient {
+  destination: string;
+  owner: string | null;
+}
+
+/**
+ * Reads which of some recipients, by their places from 0, have got at least so many notices of a kind since a time, of the
+ * customer of their owner.
+ */
 export async function selectPaced(
   db: Db,
-  { destinations, since, count, notice }: CountedPace & { destinations: string[] },
-): Promise<string[]> {
-  const rows = await db<{ destination: string }[]>`
-    select u.destination from unnest(${destinations}::text[]) u(destination)
+  recipients: readonly NoticeRecipient[],
+  { since, count, notice }: CountedPace & { notice: NoticeKind },
+): Promise<number[]> {
+  const rows = await db<{ place: number }[]>`
+    select (r.place - 1)::integer as place
+    from unnest(${recipients.map(({ destination }) => destination)}::text[],
+        ${
+    recipients.map(({ owner }) => owner)
+  }::uuid[]) with ordinality r(destination, owner, place)
+      left join users u on u.id = r.owner and not 'realm' = any (u.scopes)
     where exists (select from messages m
-      where lower(m.destination) = lower(u.destination) and m.created_at > ${since}
-        and (${notice}::text is null or m.notice = ${notice})
+      where lower(m.destination) = lower(r.destination) and m.created_at > ${since}
+        and m.notice = ${notice} and m.customer is not distinct from u.root
       offset ${count - 1})`;
-  return rows.map(({ destination }) => destination);
+  return rows.map(({ place }) => place);
 }
 
 /** Fields of a message that change while it is sent. */

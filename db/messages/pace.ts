@@ -21,13 +21,16 @@ export async function selectSenders(
     group by customer`;
 }
 
-/** Gives the time of the oldest of the last `count` messages of a customer since a time; null if there were fewer. */
+/**
+ * Gives the time of the oldest of the last `count` messages of a customer since a time, aside from the service itself;
+ * null if there were fewer.
+ */
 export async function selectPaceOfCustomer(
   db: Db,
   { customer, since, count }: { customer: string; since: number; count: number },
 ): Promise<number | null> {
   const [row] = await db<{ created_at: number }[]>`
-    select created_at from messages where customer = ${customer} and created_at > ${since}
+    select created_at from messages where customer = ${customer} and created_at > ${since} and notice is null
     order by created_at desc offset ${count - 1} limit 1`;
   return row?.created_at ?? null;
 }

@@ -132,7 +132,8 @@ export async function queueMessage(
 }
 
 /**
- * Queues notices of the service itself, of one kind. Recipients that have had too many of these are left out.
+ * Queues notices of the service itself, of one kind. Recipients that have had too many of these, of the customer
+ * whose they are, are left out: others may have given their users the same address.
  *
  * @returns the stored messages
  */
@@ -142,11 +143,13 @@ export async function queueNotices(
   messages: readonly Omit<OutgoingMessage, "notice">[],
   notice: NoticeKind,
 ): Promise<MessageRow[]> {
-  const destinations = messages.map(({ to }) => to.destination);
+  const recipients = messages.map(({ to: { destination }, owner }) => ({
+    destination,
+    owner: ownerOf(actor, owner),
+  }));
   const counted = { since: actor.at - PACE_MS, count: PACE_MAX, notice };
-  const paced = new Set(await selectPaced(tx, { destinations, ...counted }));
-  const due = messages.filter(({ to }) => !paced.has(to.destination))
-    .map((one) => ({ ...one, notice }));
+  const paced = new Set(await selectPaced(tx, recipients, counted));
+  const due = messages.filter((_, i) => !paced.has(i)).map((one) => ({ ...one, notice }));
   if (due.length === 0) return [];
   try {
     const rows = due.map((one) => rowOf(actor, one));
@@ -188,10 +191,15 @@ function rowOf(
     person: to.person ?? null,
     content: secrets.encrypt("message", `${actor.realm.id}|${id}`, JSON.stringify(content)),
     ...columnsOf(ACCEPTED),
-    owner: owner ?? (actor.kind === "user" ? actor.user : null),
+    owner: ownerOf(actor, owner),
     notice,
     created_at: actor.at,
   };
+}
+
+/** The user whose message it is; null for work that no user started. */
+function ownerOf(actor: Actor, owner: string | undefined): string | null {
+  return owner ?? (actor.kind === "user" ? actor.user : null);
 }
 
 /** The columns of a state. */

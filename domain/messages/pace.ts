@@ -28,7 +28,7 @@ export interface PacedMessage {
   destination: string;
   /** The user whose message it is. */
   owner: string;
-  /** What the service writes of by itself: each kind is counted apart. Null for other messages. */
+  /** What the service writes of by itself: each kind is counted apart, for each customer. Null for other messages. */
   notice: NoticeKind | null;
 }
 
@@ -39,12 +39,13 @@ export interface PacedMessage {
  */
 export async function assertPace(tx: Tx, actor: Actor, message: PacedMessage): Promise<void> {
   const { destination, notice } = message;
-  const customer = notice !== null ? null : await selectCustomerOf(tx, message.owner);
-  if (customer !== null) await assertDay(tx, actor, customer);
+  const customer = await selectCustomerOf(tx, message.owner);
+  const isCounted = notice === null && customer !== null;
+  if (isCounted) await assertDay(tx, actor, customer);
   const counted = { since: actor.at - PACE_MS, count: PACE_MAX, notice };
-  const oldest = await selectPace(tx, { destination, ...counted });
+  const oldest = await selectPace(tx, { destination, customer, ...counted });
   if (oldest !== null) throw tooMany(oldest + PACE_MS - actor.at);
-  if (customer !== null) await assertPart(tx, actor.at, { destination, customer });
+  if (isCounted) await assertPart(tx, actor.at, { destination, customer });
 }
 
 /** The refusal of a message too many to one recipient, with the time to wait. */

@@ -31,7 +31,7 @@ create table messages (
   sent_at timestamptz,
   data jsonb not null default '{}' check (jsonb_typeof(data) = 'object'),
   owner uuid,
-  notice text check (notice in ('address', 'webhook', 'disabled', 'sync')),
+  notice text check (notice in ('address', 'security', 'webhook', 'disabled', 'sync')),
   customer uuid,
   error jsonb,
   updated_at timestamptz,
@@ -48,7 +48,7 @@ create table messages (
 );
 create index messages_unsent on messages (id) where waiting;
 create index messages_owner on messages (owner, id);
-create index messages_customer on messages (customer, created_at) where customer is not null;
+create index messages_customer on messages (customer, created_at) where customer is not null and notice is null;
 create index messages_recent on messages (lower(destination), created_at);
 create index messages_identity on messages (identity) where identity is not null;
 create index messages_person on messages (person, id) where person is not null;
@@ -59,18 +59,19 @@ comment on column messages.attempt is 'Number of the attempt at sending that is 
 comment on column messages.waiting is 'Whether its channel had no provider when it was to be sent, or one that refuses the installation''s settings.';
 comment on column messages.refused_at is 'When its provider last refused the installation''s settings.';
 comment on column messages.refusals is 'How often its provider took note of its id and refused the sender or the account: each next handover is under another id.';
-comment on column messages.notice is 'What the service wrote of by itself: a changed address, a changed or a disabled webhook, a synchronisation of persons. Null for what a request for a message asked for.';
-comment on column messages.customer is 'The customer (users.root) whose user asked for it; null for notices, and for users of scope realm. Set by a trigger.';
+comment on column messages.notice is 'What the service wrote of by itself: a changed address, a changed password or second factor, a changed or a disabled webhook, a synchronisation of persons. Null for what a request for a message asked for.';
+comment on column messages.customer is 'The customer (users.root) whose user asked for it, or is told by it; null for users of scope realm. Set by a trigger.';
 comment on column messages.group_id is 'Group of the state, as Infobip counts them: 1 pending, 2 undeliverable, 3 delivered, 4 expired, 5 rejected.';
 
 -- At most 20 messages a minute to one recipient (contract, section 12.3). Notices of the service itself are counted apart:
--- whoever may send could else keep a warning from its reader, and whoever may cause one kind, those of another.
+-- whoever may send could else keep a warning from its reader, and whoever may cause one kind, those of another. So are
+-- those of each customer: addresses are taken unproven, and another may give its users the same.
 create function messages_pace() returns trigger language plpgsql as $$
 begin
-  new.customer := case when new.notice is null then
-    (select u.root from users u where u.id = new.owner and not 'realm' = any (u.scopes)) end;
+  new.customer := (select u.root from users u where u.id = new.owner and not 'realm' = any (u.scopes));
   if (select count(*) from messages m where lower(m.destination) = lower(new.destination)
-      and m.created_at > new.created_at - interval '1 minute' and (new.notice is null or m.notice = new.notice)) >= 20 then
+      and m.created_at > new.created_at - interval '1 minute' and (new.notice is null
+        or m.notice = new.notice and m.customer is not distinct from new.customer)) >= 20 then
     raise exception 'a recipient gets at most 20 messages a minute'
       using errcode = 'check_violation', constraint = 'messages_pace';
   end if;

@@ -1,7 +1,7 @@
 /** What is told to the e-mail address that a user had. */
 import { deepEqual, doesNotMatch, equal, match } from "node:assert/strict";
 import { queueNotices } from "../../domain/messages/messages.ts";
-import type { TestRealm } from "../support/realm.ts";
+import { PASSWORD, type TestRealm } from "../support/realm.ts";
 import { sharing } from "../support/sharing.ts";
 
 const HOOK = { url: "https://hooks.example.com/purser", events: ["*"] };
@@ -62,6 +62,30 @@ test("whoever has the service write other notices, also twenty a minute, keeps n
   const told = await realm.pool.sql<{ notice: string }[]>`
     select notice from messages where owner = ${user.id} and notice in ('address', 'webhook') order by id`;
   deepEqual(told.map(({ notice }) => notice), ["webhook", "address"]);
+});
+
+test("a customer that gives its users another's address uses up none of the notices that this one gets", async (realm) => {
+  const [victim, chief] = [await realm.user(), await realm.user({ role: "admin", scope: "own" })];
+  const named = { username: "made-by-a-chief", password: PASSWORD };
+  const made = (await chief.send("POST", "/v1/users", named)).body;
+  const destination = "victim@example.com";
+  await addressed(realm, victim.id, destination);
+  const { secrets } = realm.services;
+  const actor = { ...realm.admin.actor, at: Date.now() };
+  const message = { channel: "email", content: { subject: "a", text: "b" } } as const;
+  const flood = async (kind: "address" | "security", owners: readonly string[]) => {
+    const notices = owners.map((owner) => ({ message, to: { destination }, secrets, owner }));
+    return (await realm.command((tx) => queueNotices(tx, actor, notices, kind))).length;
+  };
+  const users = Array.from({ length: 20 }, (_, i) => i % 2 ? chief.id : made.id);
+  for (const kind of ["address", "security"] as const) {
+    equal(await flood(kind, users), 20);
+    equal(await flood(kind, [made.id]), 0, "through all its users twenty in all");
+    equal(await flood(kind, [chief.id]), 0);
+  }
+  const thief = { channel: { email: "thief@example.com" } };
+  equal((await victim.send("PATCH", `/v1/users/${victim.id}`, thief)).status, 200);
+  deepEqual(await mailed(realm, victim.id), [destination]);
 });
 
 test("an e-mail to an address that a user had holds no words of the user, and the request where its id is one of ours", async (realm) => {

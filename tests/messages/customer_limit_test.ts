@@ -17,6 +17,10 @@ Deno.test("a customer sends no more than the realm lets it in a day, through how
   const chief = await realm.user({ role: "admin", scope: "own" });
   const made = await realm.user();
   await rowsOf(realm, "update users set owner = $1 where id = $2", [chief.id, made.id]);
+  // What the service writes to its users is none of theirs.
+  for (const email of ["one@example.com", "two@example.com"]) {
+    equal((await chief.send("PATCH", `/v1/users/${chief.id}`, { channel: { email } })).status, 200);
+  }
   const send = (by: TestUser) => by.send("POST", PATH, { to: number(), content });
   const answers = await Promise.all(
     Array.from({ length: 12 }, (_, i) => send(i % 2 ? chief : made)),
