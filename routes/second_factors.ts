@@ -1,6 +1,7 @@
 /** Routes of second factors. @module */
 import { z } from "zod";
 import { runQuery } from "../domain/command.ts";
+import { tellSecurityChange } from "../domain/messages/notices.ts";
 import { assertPlatformKey } from "../domain/security/platform_key.ts";
 import {
   beginTotp,
@@ -59,7 +60,12 @@ export const secondFactorRoutes: readonly AnyRoute[] = [
     handle: (call) => {
       const given = { user: call.params.id, code: call.body.code };
       const { secrets } = call.services;
-      return command(call, (tx) => confirmTotp(tx, call.actor, given, secrets), { secret: true });
+      return command(call, (tx) =>
+        confirmTotp(tx, call.actor, given, {
+          secrets,
+          onChange: (user) =>
+            tellSecurityChange(tx, call.actor, { user, change: "totp begun", secrets }),
+        }), { secret: true });
     },
   }),
   route({
@@ -82,7 +88,17 @@ export const secondFactorRoutes: readonly AnyRoute[] = [
     answer: TotpView,
     errors: ["user.not_found", "permission.role", "permission.scope", "permission.owner"],
     handle: (call) => {
-      return command(call, (tx) => endTotp(tx, call.actor, call.params.id));
+      const { actor, params, services: { secrets } } = call;
+      return command(
+        call,
+        (tx) =>
+          endTotp(
+            tx,
+            actor,
+            params.id,
+            (user) => tellSecurityChange(tx, actor, { user, change: "totp ended", secrets }),
+          ),
+      );
     },
   }),
 ];

@@ -2,7 +2,7 @@
 import { z } from "zod";
 import { assertFreshLogin } from "../domain/identity/api_keys.ts";
 import { changePassword, NewPassword, provePassword } from "../domain/identity/password_changes.ts";
-import { tellFormerAddress } from "../domain/messages/notices.ts";
+import { tellFormerAddress, tellSecurityChange } from "../domain/messages/notices.ts";
 import { hashPassword } from "../domain/security/passwords.ts";
 import { assertMayCreateUser } from "../domain/permissions.ts";
 import { createUser, givesRights, NewUser, UserView, viewUser } from "../domain/identity/users.ts";
@@ -100,6 +100,8 @@ export const userRoutes: readonly AnyRoute[] = [
         const terms: ChangeTerms = {
           ...{ ttlS: userKeyTtlS, assertFresh },
           onNewEmail: (before) => tellFormerAddress(tx, call.actor, { before, secrets }),
+          onNewPassword: (user) =>
+            tellSecurityChange(tx, call.actor, { user, change: "password", secrets }),
         };
         return viewUser(await changeUser(tx, call.actor, call.params.id, change, terms));
       });
@@ -136,11 +138,13 @@ export const userRoutes: readonly AnyRoute[] = [
         was: verifier,
         verifier: await hashPassword(body.new_password, call.realm!.id),
       };
-      const { userKeyTtlS } = services.config;
-      const reply = await command(
-        call,
-        async (tx) => viewUser(await changePassword(tx, actor, params.id, prepared, userKeyTtlS)),
-      );
+      const { config: { userKeyTtlS }, secrets } = services;
+      const reply = await command(call, async (tx) => {
+        const onNewPassword: ChangeTerms["onNewPassword"] = (user) =>
+          tellSecurityChange(tx, actor, { user, change: "password", secrets });
+        const terms = { ttlS: userKeyTtlS, onNewPassword };
+        return viewUser(await changePassword(tx, actor, params.id, prepared, terms));
+      });
       call.realm!.refresh();
       return reply;
     },

@@ -8,7 +8,7 @@ import type { Actor } from "../actor.ts";
 import { DomainError } from "../errors.ts";
 import { beginAttempt, checkAttempt, endAttempt } from "../security/login_limits.ts";
 import { checkPassword, Password } from "../security/passwords.ts";
-import { changeUser } from "./user_collection.ts";
+import { type ChangeTerms, changeUser } from "./user_collection.ts";
 import { findUser } from "./users.ts";
 
 /** A user's request to change its own password. */
@@ -42,7 +42,6 @@ export async function provePassword(
 /**
  * Replaces the password that was proven by a new one, and ends all user keys.
  *
- * @param ttlS lifetime of keys in seconds: how long a revocation is remembered
  * @throws {DomainError} auth.credentials where it has been changed meanwhile
  */
 export async function changePassword(
@@ -50,13 +49,13 @@ export async function changePassword(
   actor: Actor,
   id: string,
   { was, verifier }: { was: string; verifier: string },
-  ttlS: number,
+  terms: Pick<ChangeTerms, "ttlS" | "onNewPassword">,
 ): Promise<UserRow> {
   assertPersonal(actor, id);
   const now = await lockVerifier(tx, id);
   if (now?.verifier !== was) throw wrongPassword();
   const assertFresh = () => {}; // the present password was given
-  return await changeUser(tx, actor, id, { verifier }, { ttlS, assertFresh });
+  return await changeUser(tx, actor, id, { verifier }, { ...terms, assertFresh });
 }
 
 /** Refuses every actor but the user itself. */

@@ -12,6 +12,7 @@ import {
   replaceSecondFactor,
   selectSecondFactor,
 } from "../../db/security/second_factors.ts";
+import type { UserRow } from "../../db/identity/users.ts";
 import type { Actor } from "../actor.ts";
 import { DomainError } from "../errors.ts";
 import { assertPersonal } from "./password_changes.ts";
@@ -63,6 +64,9 @@ export async function beginTotp(
   return { secret, uri: totpUri(secret, { issuer: "Purser", name: username }) };
 }
 
+/** Is told of a user whose second factor has changed. */
+export type OnChange = (user: UserRow) => Promise<void>;
+
 /**
  * Confirms the second factor by its first code, and gives the recovery codes.
  *
@@ -72,9 +76,9 @@ export async function confirmTotp(
   tx: Tx,
   actor: Actor,
   given: { user: string; code: string },
-  secrets: Secrets,
+  { secrets, onChange }: { secrets: Secrets; onChange: OnChange },
 ): Promise<z.infer<typeof RecoveryView>> {
-  await findUser(tx, actor, given.user);
+  const user = await findUser(tx, actor, given.user);
   assertPersonal(actor, given.user);
   const factor = await lockSecondFactor(tx, given.user);
   if (factor === null || factor.confirmed_at !== null) {
@@ -89,6 +93,7 @@ export async function confirmTotp(
     step,
     recovery: codes.map(digestRecoveryCode),
   });
+  await onChange(user);
   return { recovery_codes: codes };
 }
 
@@ -115,8 +120,11 @@ export async function endTotp(
   tx: Tx,
   actor: Actor,
   user: string,
+  onChange: OnChange,
 ): Promise<z.infer<typeof TotpView>> {
-  await assertMayChange(tx, actor, user);
+  const row = await assertMayChange(tx, actor, user);
+  const before = await lockSecondFactor(tx, user);
   await deleteSecondFactor(tx, user);
+  if ((before?.confirmed_at ?? null) !== null) await onChange(row);
   return { confirmed: false, recovery_codes_left: 0 };
 }

@@ -51,6 +51,8 @@ export interface ChangeTerms {
   assertFresh: () => void;
   /** Is told of a user whose e-mail address has changed, as it was before. */
   onNewEmail?: (before: UserRow) => Promise<void>;
+  /** Is told of a user whose password has changed, as it was before. */
+  onNewPassword?: (before: UserRow) => Promise<void>;
 }
 
 /** The collection of users. */
@@ -82,8 +84,10 @@ export const USERS: Collection<UserRow, ListedUserRow> = {
  *
  * @throws {DomainError} user.not_found, permission.*
  */
-export async function assertMayChange(db: Db, actor: Actor, id: string): Promise<void> {
-  assertNotAbove(actor, await rowFor(db, actor, USERS, id, "write"));
+export async function assertMayChange(db: Db, actor: Actor, id: string): Promise<UserRow> {
+  const row = await rowFor(db, actor, USERS, id, "write");
+  assertNotAbove(actor, row);
+  return row;
 }
 
 /**
@@ -97,10 +101,9 @@ export async function changeUser(
   actor: Actor,
   id: string,
   input: PreparedChange,
-  { ttlS, assertFresh, onNewEmail }: ChangeTerms,
+  { ttlS, assertFresh, onNewEmail, onNewPassword }: ChangeTerms,
 ): Promise<UserRow> {
-  const row = await rowFor(tx, actor, USERS, id, "write");
-  assertNotAbove(actor, row);
+  const row = await assertMayChange(tx, actor, id);
   const changes = changesOf(actor, row, input);
   const next = { ...row, ...changes };
   assertMayGrant(actor, changes.roles === undefined ? [] : cumulative(next).roles, []);
@@ -112,6 +115,7 @@ export async function changeUser(
     `${row.roles}` !== `${next.roles}` || `${row.scopes}` !== `${next.scopes}`;
   if (ends) await revokeUser(tx, actor, row.id, ttlS);
   if (next.email !== row.email) await onNewEmail?.(row);
+  if (input.verifier !== undefined) await onNewPassword?.(row);
   try {
     return await tx.savepoint((sp) =>
       updateUser(sp, row.id, { ...next, folded: foldName(next.username) }, actor.at)

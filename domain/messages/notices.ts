@@ -18,9 +18,9 @@ export interface Notice {
 }
 
 /**
- * A user has so many notices of a changed address in so long before the next change is not told of: addresses are taken
- * unproven, and nobody has the service write to strangers without end. Other notices count apart: whoever has taken over a
- * login could else use them up first.
+ * A user has so many notices of a changed address, and of its password and second factor, in so long before the next change
+ * is not told of: addresses are taken unproven, and nobody has the service write to strangers without end. Other notices
+ * count apart: whoever has taken over a login could else use them up first.
  */
 const NOTICES_MAX = 2;
 const NOTICES_MS = 10 * 60_000;
@@ -33,23 +33,67 @@ const NOTICES_MS = 10 * 60_000;
 export async function tellFormerAddress(
   tx: Tx,
   actor: Actor,
-  { before: { id, email }, secrets }: { before: Pick<UserRow, "id" | "email">; secrets: Secrets },
+  { before, secrets }: { before: Pick<UserRow, "id" | "email">; secrets: Secrets },
 ): Promise<void> {
-  if (email === null || actor.kind !== "user" || actor.user !== id) return;
-  const told = await countNotices(tx, {
-    ...{ owner: id, kind: "address" },
-    after: idBound(actor.at - NOTICES_MS),
-  });
-  if (told >= NOTICES_MAX) return;
-  await mailAll(tx, actor, [{ id, email }], {
+  if (actor.kind !== "user" || actor.user !== before.id) return;
+  await tell(tx, actor, before, {
     kind: "address",
     subject: "Your e-mail address was changed or removed",
-    text: `The user ${id} changed or removed this e-mail address of its own` +
+    text: `The user ${before.id} changed or removed this e-mail address of its own` +
       `${inRequest(actor)}. Later notices do not come here. If you do not know of it: change the ` +
       `password, which ends all logins, then end machine keys and webhooks that are not yours, ` +
       `or ask an administrator to.`,
     secrets,
   });
+}
+
+/** What is told of a user's password or second factor. */
+const SECURITY_CHANGES = {
+  "password": { subject: "Your password was changed", what: "password was changed" },
+  "totp begun": {
+    subject: "One-time passwords were begun",
+    what: "logins take one-time passwords now",
+  },
+  "totp ended": { subject: "One-time passwords were ended", what: "one-time passwords were ended" },
+} as const;
+
+/**
+ * Mails a user whose password or second factor was changed, by itself or by another: whoever else did it logs in from then on.
+ *
+ * @param user the user before the change
+ */
+export async function tellSecurityChange(
+  tx: Tx,
+  actor: Actor,
+  { user, change, secrets }: {
+    user: Pick<UserRow, "id" | "email">;
+    change: keyof typeof SECURITY_CHANGES;
+    secrets: Secrets;
+  },
+): Promise<void> {
+  const { subject, what } = SECURITY_CHANGES[change];
+  const isOwn = actor.kind === "user" && actor.user === user.id;
+  await tell(tx, actor, user, {
+    kind: "security",
+    subject,
+    text: `Of the user ${user.id}: ${what}, by ${isOwn ? "a login of its own" : "another user"}` +
+      `${inRequest(actor)}. If you do not know of it: change the password, which ends all ` +
+      `logins, then end machine keys and webhooks that are not yours, or ask an administrator to.`,
+    secrets,
+  });
+}
+
+/** Mails a user, unless it has had enough notices of the kind lately. */
+async function tell(
+  tx: Tx,
+  actor: Actor,
+  { id, email }: Pick<UserRow, "id" | "email">,
+  notice: Notice,
+): Promise<void> {
+  if (email === null) return;
+  const after = idBound(actor.at - NOTICES_MS);
+  if (await countNotices(tx, { owner: id, kind: notice.kind, after }) >= NOTICES_MAX) return;
+  await mailAll(tx, actor, [{ id, email }], notice);
 }
 
 /**
