@@ -47,15 +47,18 @@ export async function tellFormerAddress(
   });
 }
 
-/** What is told of a user's password or second factor. */
-const SECURITY_CHANGES = {
+/** A change of a user's password or second factor. */
+export type SecurityChange = "password" | "totp begun" | "totp ended";
+
+/** What is told of each. */
+const SECURITY_CHANGES: Readonly<Record<SecurityChange, { subject: string; what: string }>> = {
   "password": { subject: "Your password was changed", what: "password was changed" },
   "totp begun": {
     subject: "One-time passwords were begun",
     what: "logins take one-time passwords now",
   },
   "totp ended": { subject: "One-time passwords were ended", what: "one-time passwords were ended" },
-} as const;
+};
 
 /**
  * Mails a user whose password or second factor was changed, by itself or by another: whoever else did it logs in from then on.
@@ -67,7 +70,7 @@ export async function tellSecurityChange(
   actor: Actor,
   { user, change, secrets }: {
     user: Pick<UserRow, "id" | "email">;
-    change: keyof typeof SECURITY_CHANGES;
+    change: SecurityChange;
     secrets: Secrets;
   },
 ): Promise<void> {

@@ -269,10 +269,11 @@ Deno.test("a realm that is woken at any moment while its claim ends is claimed a
     for (let i = 0; i < turns; i++) await null;
     runner.wake(realm.id);
   }
+  const waking: Promise<void>[] = [];
   let failures = 0;
   const working: TestRealm["database"]["working"] = (location) => {
     if (failures === ENDS_TRIED) return realm.database.working(location);
-    void wakeAfter(failures++);
+    waking.push(wakeAfter(failures++));
     throw new Error("the database is away");
   };
   const options = { ...optionsOf(realm), pollMs: 60_000 };
@@ -282,6 +283,7 @@ Deno.test("a realm that is woken at any moment while its claim ends is claimed a
     await until(() => isEnabled(realm, account));
   } finally {
     await runner.stop();
+    await Promise.all(waking);
   }
   equal(failures, ENDS_TRIED);
 });
