@@ -7,7 +7,7 @@
 
 const ROOT = new URL("../../", import.meta.url);
 /** Files of a group: fewer use the processors evenly, more are read faster. */
-const SIZE = 12;
+const SIZE = 16;
 /**
  * Folders whose groups take minutes. They begin early, or one of them would be left alone at the end, and in turn with
  * others: the former wait for processes that they started, the latter need the processors.
