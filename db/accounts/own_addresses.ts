@@ -160,20 +160,33 @@ export async function selectUnproven(db: Db, deposits: readonly string[]): Promi
 }
 
 /**
- * Reads addresses of a ramp that were handed out beyond the reserved ones, and that no worker has
- * derived.
+ * Reads addresses of a ramp that were handed out beyond the reserved ones, from an index on, and that no worker
+ * has derived.
  */
 export async function selectUnreserved(
   db: Db,
-  ramp: string,
+  { ramp, from }: { ramp: string; from: number },
   limit: number,
 ): Promise<UnprovenRow[]> {
   return await db<UnprovenRow[]>`
     select a.id, a.ramp, a.asset, a.address, a.derivation_key, a.chain, a.network, r.xpub,
       r.number
     from ramps r join addresses a on a.ramp = r.account and a.derivation_key >= r.reserved
-    where r.account = ${ramp} and not is_derived(a.address, a.derivation_key, a.ramp)
+    where r.account = ${ramp} and a.derivation_key >= ${from}
+      and not is_derived(a.address, a.derivation_key, a.ramp)
     order by a.derivation_key limit ${limit}`;
+}
+
+/** Selects the addresses of a ramp that were handed out from an index on, and that a worker has derived. */
+export async function selectHandedOut(
+  db: Db,
+  of: { ramp: string; from: number },
+): Promise<Pick<UnprovenRow, "id" | "asset">[]> {
+  return await db<Pick<UnprovenRow, "id" | "asset">[]>`
+    select a.id, a.asset from addresses a
+    where a.ramp = ${of.ramp} and a.derivation_key >= ${of.from}
+      and is_derived(a.address, a.derivation_key, a.ramp)
+    order by a.derivation_key`;
 }
 
 /** Records addresses that a worker has derived, although they were not reserved. */

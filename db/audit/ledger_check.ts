@@ -172,16 +172,17 @@ export const CHECKS = {
   /**
    * A deposit at an address of ours is its account's, or that of the currency whose token came there, and is not linked
    * value; each other one is that of an account which the address was linked to. So is one that was given up when the
-   * address became ours, for another asset.
+   * address became ours, for another asset, and one at an address that was given out and that no worker has derived yet.
    */
   "deposit.address": `
     select d.id as subject, o.account::text as expected, d.account::text as found
     from deposits d join addresses o using (chain, network, address)
-    where (watches_addresses(d.account) or o.account <> d.account and not exists (
-      select from fungible_tokens t join currencies c on c.id = t.currency
-      where (t.account, t.contract, c.account) = (o.ramp, d.contract, d.account) and t.status = 'registered'))
-      and not (d.status = 'ORPHANED' and d.asset <> o.asset and exists (select from external_addresses e
-        where (e.chain, e.network, e.address, e.account) = (d.chain, d.network, d.address, d.account)))
+    where case when watches_addresses(d.account) then
+        not ((d.status = 'ORPHANED' and d.asset <> o.asset or not is_derived(o.address, o.derivation_key, o.ramp))
+          and exists (select from external_addresses e
+            where (e.chain, e.network, e.address, e.account) = (d.chain, d.network, d.address, d.account)))
+      else o.account <> d.account and not exists (select from fungible_tokens t join currencies c on c.id = t.currency
+        where (t.account, t.contract, c.account) = (o.ramp, d.contract, d.account) and t.status = 'registered') end
     union all select d.id, 'an address of its account', d.account::text
       from deposits d where not exists (select from addresses o
           where (o.chain, o.network, o.address) = (d.chain, d.network, d.address))

@@ -9,9 +9,11 @@ import {
   handOverDeposits,
   insertDerived,
   type LinkedDeposit,
+  selectHandedOut,
   type UnprovenRow,
 } from "../../db/accounts/own_addresses.ts";
 import { type AddressRow, insertAddress } from "../../db/accounts/ramps.ts";
+import { reserveAddresses } from "../accounts/own_addresses.ts";
 import type { Actor } from "../actor.ts";
 import { errorField } from "../errors.ts";
 import { counterparty, postMove } from "../ledger/posting.ts";
@@ -42,6 +44,19 @@ export async function proveAddresses(
 ): Promise<void> {
   await insertDerived(tx, rows, actor.at);
   await handOver(tx, actor, rows);
+}
+
+/**
+ * Reserves addresses of a ramp, from an index on. Some may have been handed out while a worker derived them. The
+ * transaction holds the ledger lock.
+ */
+export async function reserveFurther(
+  tx: LedgerTx,
+  actor: Actor,
+  of: { ramp: string; from: number; addresses: readonly string[] },
+): Promise<void> {
+  await reserveAddresses(tx, actor, of);
+  await handOver(tx, actor, await selectHandedOut(tx, of));
 }
 
 async function handOver(

@@ -6,6 +6,7 @@ import { checkLedger } from "../../domain/audit/ledger_check.ts";
 import type { Network } from "../../domain/chains/addresses.ts";
 import { deriveAddress } from "../../domain/chains/derivation.ts";
 import { postMove } from "../../domain/ledger/posting.ts";
+import { reserveFurther } from "../../domain/deposits/address_handout.ts";
 import { locationOf } from "../../domain/realms/realms.ts";
 import { OUTSIDE } from "../support/evm_fixture.ts";
 import { driftsOf, mineUntil, openRampFixture, type RampFixture } from "../support/ramp_fixture.ts";
@@ -105,6 +106,39 @@ Deno.test("what came to a linked address that turns out to be ours for another a
   deepEqual((await fixture.account(account)).balance, { total: "0", available: "0" });
   deepEqual((await fixture.deposits()).map(({ status }) => status), ["ORPHANED", "ORPHANED"]);
   deepEqual((await checkLedger(realm.pool)).mismatches, []);
+});
+
+Deno.test("a linked address that was given out is no fault while no worker has derived it, whoever derives it first", async () => {
+  await using fixture = await openRampFixture();
+  const { realm, anvil } = fixture;
+  const ramp = await fixture.ramp();
+  const customer = await realm.user({ role: "user", scope: "own" });
+  const account = await virtualOf(fixture, customer, ramp.id);
+  const address = await derived(fixture, ramp.id, BEYOND);
+  await customer.send("POST", `/v1/accounts/${account}/assign/${address}`);
+  await fixture.mine();
+  await anvil.pool({ from: 7, to: address, value: 3n * ETHER });
+  await mineUntil(fixture, async () => (await fixture.account(account)).balance.total === "3");
+  await realm.command((tx) => tx`update ramps set next_index = ${BEYOND}`);
+  const made = await realm.admin.send("POST", `/v1/account/${ramp.id}/address`, {});
+  equal(made.body.address.address, address);
+  deepEqual((await checkLedger(realm.pool)).mismatches, []);
+  // It is reserved in the moment in which a worker begins to reserve, before it was seen as given out.
+  const at = { ramp: ramp.id, from: BEYOND - 1 };
+  const addresses = [
+    await derived(fixture, ramp.id, BEYOND - 1),
+    address,
+    await derived(fixture, ramp.id, BEYOND + 1),
+  ];
+  await realm.command(
+    (tx) => reserveFurther(tx, { ...realm.admin.actor, at: Date.now() }, { ...at, addresses }),
+    { lockLedger: true },
+  );
+  deepEqual((await checkLedger(realm.pool)).mismatches, []);
+  deepEqual((await fixture.account(account)).balance, { total: "0", available: "0" });
+  await mineUntil(fixture, async () => (await fixture.account(ramp.id)).balance.total > "2.9");
+  deepEqual((await checkLedger(realm.pool)).mismatches, []);
+  deepEqual(await driftsOf(fixture), [["ETH", "0"]]);
 });
 
 Deno.test("the database lets linked value fall only with the balance, and with the deposit that it was of", async () => {

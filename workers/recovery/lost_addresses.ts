@@ -15,6 +15,7 @@ import { recoverAddress } from "../../domain/deposits/deposit_accounts.ts";
 import { recordTransfers } from "../../domain/deposits/scan_results.ts";
 import { enqueue } from "../../domain/jobs.ts";
 import { ownAddresses } from "../keys/own_addresses.ts";
+import { proveUnreserved } from "../scanning/ramp_opening.ts";
 import { loadWatch } from "../scanning/scanner.ts";
 import type { WorkerContext } from "../worker_context.ts";
 import type { Chain } from "../chains/chain.ts";
@@ -65,6 +66,8 @@ export async function passOverIndices(work: AddressSearch): Promise<PassedOver> 
     const end = Math.max(begun + gap, beyond(await lastUsed(work, ramp.account, begun), gap));
     const of = { ramp, begun, end };
     passing.push(of);
+    // Those that the backup has as handed out and no worker had derived lie below what is reserved now.
+    await proveUnreserved(work.context, ramp.account);
     await reservePassed(work, of, derived);
   }
   return { passing, derived };

@@ -11,11 +11,7 @@ import { reading } from "../../db/transaction.ts";
 import type { Network } from "../../domain/chains/addresses.ts";
 import { type ChainId, findAsset } from "../../domain/assets.ts";
 import { openRampAccount } from "../../domain/deposits/deposit_accounts.ts";
-import {
-  needsReserve,
-  reserveAddresses,
-  RESERVED_AHEAD,
-} from "../../domain/accounts/own_addresses.ts";
+import { needsReserve, RESERVED_AHEAD } from "../../domain/accounts/own_addresses.ts";
 import { refuseRamp } from "../../domain/accounts/ramps.ts";
 import { type DerivedFrom, ownAddresses } from "../keys/own_addresses.ts";
 import type { WorkerContext } from "../worker_context.ts";
@@ -23,14 +19,14 @@ import { isOurs } from "./deposit_confirmations.ts";
 import { refreshFees } from "../sending/fee_quotes.ts";
 import { sleep } from "../timers.ts";
 import { verifyToken } from "../tokens/token_verification.ts";
-import { proveAddresses } from "../../domain/deposits/address_handout.ts";
+import { proveAddresses, reserveFurther } from "../../domain/deposits/address_handout.ts";
 
 /**
  * Addresses derived without yielding to other work of the process: some milliseconds.
  */
 const AT_ONCE = 20;
 /**
- * Most addresses, handed out before they were reserved, that one job derives.
+ * Most addresses, handed out before they were reserved, that one step records.
  */
 const UNRESERVED_MAX = 1_000;
 
@@ -74,18 +70,26 @@ export async function reserveJob(
   const to = ramp.next_index + RESERVED_AHEAD;
   const addresses = await deriveRange(context, ramp, from, to);
   await proveUnreserved(context, account);
-  await context.step((tx) =>
-    reserveAddresses(tx, context.actor, { ramp: account, from, addresses })
+  await context.step(
+    (tx) => reserveFurther(tx, context.actor, { ramp: account, from, addresses }),
+    { lockLedger: true },
   );
 }
 
-/** Derives addresses that were handed out before they were reserved. */
-async function proveUnreserved(context: WorkerContext, ramp: string): Promise<void> {
-  const rows = await reading(context.pool, (db) => selectUnreserved(db, ramp, UNRESERVED_MAX));
-  const ours: UnprovenRow[] = [];
-  for (const row of rows) if (await isOurs(context, row)) ours.push(row);
-  if (ours.length === 0) return;
-  await context.step((tx) => proveAddresses(tx, context.actor, ours), { lockLedger: true });
+/** Derives all addresses of a ramp that were handed out before they were reserved. */
+export async function proveUnreserved(context: WorkerContext, ramp: string): Promise<void> {
+  let from = 0;
+  while (true) {
+    const of = { ramp, from };
+    const rows = await reading(context.pool, (db) => selectUnreserved(db, of, UNRESERVED_MAX));
+    const ours: UnprovenRow[] = [];
+    for (const row of rows) if (await isOurs(context, row)) ours.push(row);
+    if (ours.length > 0) {
+      await context.step((tx) => proveAddresses(tx, context.actor, ours), { lockLedger: true });
+    }
+    if (rows.length < UNRESERVED_MAX) return;
+    from = rows.at(-1)!.derivation_key + 1;
+  }
 }
 
 /** Derives the addresses from one index up to another, and yields to other work in between. */
