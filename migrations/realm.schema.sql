@@ -638,6 +638,7 @@ CREATE TRIGGER currencies_asset BEFORE INSERT OR UPDATE OF name ON currencies FO
 CREATE TRIGGER currencies_backed AFTER UPDATE OF supply ON currencies FOR EACH ROW WHEN ((new.supply > old.supply)) EXECUTE FUNCTION check_token_supply()
 CREATE TRIGGER currencies_count_changed_rows AFTER UPDATE OF deleted_at ON currencies FOR EACH ROW WHEN (((old.deleted_at IS NULL) <> (new.deleted_at IS NULL))) EXECUTE FUNCTION count_changed_rows()
 CREATE TRIGGER currencies_count_new_rows AFTER INSERT ON currencies REFERENCING NEW TABLE AS fresh FOR EACH STATEMENT EXECUTE FUNCTION count_new_rows()
+CREATE TRIGGER currencies_deletable BEFORE UPDATE OF deleted_at ON currencies FOR EACH ROW WHEN (((old.deleted_at IS NULL) AND (new.deleted_at IS NOT NULL))) EXECUTE FUNCTION check_currency_deletion()
 CREATE TRIGGER currencies_differ BEFORE INSERT ON currencies FOR EACH ROW EXECUTE FUNCTION currencies_differ()
 CREATE TRIGGER currencies_facts BEFORE UPDATE OF name, decimals, account, owner ON currencies FOR EACH ROW WHEN (((((old.name IS DISTINCT FROM new.name) OR (old.decimals IS DISTINCT FROM new.decimals)) OR (old.account IS DISTINCT FROM new.account)) OR (old.owner IS DISTINCT FROM new.owner))) EXECUTE FUNCTION keep_facts()
 CREATE TRIGGER currencies_noted AFTER INSERT ON currencies REFERENCING NEW TABLE AS fresh FOR EACH STATEMENT EXECUTE FUNCTION note_new_rows()
@@ -2711,6 +2712,17 @@ begin
   return null;
 end $function$;
 
+CREATE OR REPLACE FUNCTION check_currency_deletion()
+ RETURNS trigger
+ LANGUAGE plpgsql
+ SET search_path TO 'realm', 'pg_temp'
+AS $function$
+begin
+  if not is_circulating(new.name) then return new; end if;
+  raise exception 'currency % cannot be deleted: value of it is in circulation', new.name
+    using errcode = 'check_violation', constraint = 'currencies_deletable';
+end $function$;
+
 CREATE OR REPLACE FUNCTION check_deletion()
  RETURNS trigger
  LANGUAGE plpgsql
@@ -3676,6 +3688,14 @@ CREATE OR REPLACE FUNCTION is_attested()
 AS $function$
   select coalesce((select a.seen_at > clock_timestamp() - interval '5 minutes' and a.place = database_place()
     and (pg_is_in_recovery() or a.timeline is not distinct from server_timeline()) from attestations a), false)
+$function$;
+
+CREATE OR REPLACE FUNCTION is_circulating(p_asset text)
+ RETURNS boolean
+ LANGUAGE sql
+ STABLE
+AS $function$
+  select exists (select from accounts a where a.type = 'system' and a.asset = p_asset and not a.testnet and a.total <> 0)
 $function$;
 
 CREATE OR REPLACE FUNCTION is_coin(p_chain text, p_contract text)
@@ -5684,6 +5704,7 @@ realm may execute on id_ms(uuid)
 realm may execute on in_quarantine(uuid)
 realm may execute on is_archived(uuid)
 realm may execute on is_attested()
+realm may execute on is_circulating(text)
 realm may execute on is_coin(text,text)
 realm may execute on is_confirmed()
 realm may execute on is_derived(text,integer,uuid)

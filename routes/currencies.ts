@@ -38,6 +38,7 @@ export const currencyRoutes: readonly AnyRoute[] = [
     tag: "Currencies",
     one: "a virtual currency",
     view: CurrencyView,
+    lockLedger: true,
     remove: (tx, actor, id) => removeCurrency(tx, actor, id, "delete"),
     restore: (tx, actor, id) => removeCurrency(tx, actor, id, "undelete"),
     errors: ["account.not_empty"],

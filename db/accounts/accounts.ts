@@ -239,14 +239,9 @@ export async function selectAccountTie(db: Db, id: string): Promise<AccountTie |
   return row.tie;
 }
 
-/** Reads the balance of an asset's system account; 0 if there is none yet. */
-export async function selectSystemTotal(
-  db: Db,
-  system: "world" | "fees",
-  asset: string,
-): Promise<string> {
-  const [row] = await db<{ total: string }[]>`
-    select coalesce(sum(total), 0) as total from accounts
-    where type = 'system' and system = ${system} and asset = ${asset} and not testnet`;
-  return row.total;
+/** Whether anybody holds value of a virtual currency. */
+export async function selectCirculating(db: Db, asset: string): Promise<boolean> {
+  const [row] = await db<{ circulates: boolean }[]>`
+    select is_circulating(${asset}) as circulates`;
+  return row.circulates;
 }

@@ -1,11 +1,11 @@
 /** Virtual currencies as a collection. @module */
-import { selectSystemTotal } from "../../db/accounts/accounts.ts";
+import { selectCirculating } from "../../db/accounts/accounts.ts";
 import {
   type CurrencyRow,
   selectCurrencies,
   selectIssuesOf,
 } from "../../db/currencies/currencies.ts";
-import type { Tx } from "../../db/database.ts";
+import type { LedgerTx } from "../../db/transaction.ts";
 import type { Actor } from "../actor.ts";
 import {
   type Collection,
@@ -16,7 +16,6 @@ import {
 } from "../collections/collection.ts";
 import { ISSUES_SHOWN, viewCurrency } from "./currencies.ts";
 import { DomainError } from "../errors.ts";
-import { compare } from "../money.ts";
 
 /** The collection of virtual currencies. */
 export const CURRENCY_COLLECTION: Collection<CurrencyRow> = {
@@ -55,13 +54,13 @@ export const CURRENCY_COLLECTION: Collection<CurrencyRow> = {
  * @throws {DomainError} currency.not_found, permission.*, account.not_empty
  */
 export async function removeCurrency(
-  tx: Tx,
+  tx: LedgerTx,
   actor: Actor,
   id: string,
   act: "delete" | "undelete",
 ): Promise<Record<string, unknown>> {
   const row = await rowFor(tx, actor, CURRENCY_COLLECTION, id, act);
-  if (act === "delete" && compare(await selectSystemTotal(tx, "world", row.name), "0") !== 0) {
+  if (act === "delete" && await selectCirculating(tx, row.name)) {
     throw new DomainError("account.not_empty", "value of this currency is in circulation");
   }
   return await setDeleted(tx, actor, CURRENCY_COLLECTION, id, act === "delete");

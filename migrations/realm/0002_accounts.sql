@@ -163,6 +163,19 @@ create trigger currencies_facts before update of name, decimals, account, owner 
   for each row when ((old.name, old.decimals, old.account, old.owner)
     is distinct from (new.name, new.decimals, new.account, new.owner)) execute function keep_facts();
 
+-- What all holders of an asset have is what its system accounts lack: `fees` as well, where it bore a loss.
+create function is_circulating(p_asset text) returns boolean language sql stable as $$
+  select exists (select from accounts a where a.type = 'system' and a.asset = p_asset and not a.testnet and a.total <> 0)
+$$;
+create function check_currency_deletion() returns trigger language plpgsql as $$
+begin
+  if not is_circulating(new.name) then return new; end if;
+  raise exception 'currency % cannot be deleted: value of it is in circulation', new.name
+    using errcode = 'check_violation', constraint = 'currencies_deletable';
+end $$;
+create trigger currencies_deletable before update of deleted_at on currencies
+  for each row when (old.deleted_at is null and new.deleted_at is not null) execute function check_currency_deletion();
+
 -- What readers may take a name for: in capitals, with 0 as O and - as _, without those at its ends; p_as 'I': with l and 1
 -- as I; 'L': with 1 as L, as which I is read, too, among small letters. domain/currencies/currencies.ts reads names and
 -- the codes of assets in the same two ways.

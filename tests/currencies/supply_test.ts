@@ -1,6 +1,8 @@
 /** The law of supply, and the names that currencies may have. */
 import { deepEqual, equal, rejects } from "node:assert/strict";
 import { checkLedger } from "../../domain/audit/ledger_check.ts";
+import { counterparty } from "../../domain/ledger/posting.ts";
+import { bookAsOwner } from "../support/booking.ts";
 import { credit } from "../support/evm_fixture.ts";
 import { type Answer, rowsOf, type TestRealm, testRealm, type TestUser } from "../support/realm.ts";
 
@@ -107,6 +109,42 @@ Deno.test("nothing of a deleted currency is issued by a revert", async () => {
       "currency.not_found",
     ]);
   }
+});
+
+Deno.test("a currency is not deleted while anybody holds value of it, though all that came from \`world\` went back", async () => {
+  await using realm = await testRealm();
+  const { name, account } = await realm.currency("5");
+  const [{ id }] = await rowsOf<{ id: string }>(
+    realm,
+    "select id from currencies where name = $1",
+    [name],
+  );
+  const asset = { code: name, decimals: 18, testnet: false };
+  const actor = { ...realm.admin.actor, at: Date.now() };
+  const fees = await realm.command((tx) => counterparty(tx, actor, "fees", asset), {
+    lockLedger: true,
+  });
+  const holder = await realm.account({ asset: name });
+  // As for a payment that a restore has found, `fees` bears what a holder got besides.
+  const borne = [{ source: fees, destination: holder, amount: "2" }];
+  equal(await bookAsOwner(realm, "return", borne), null);
+  const path = `/v1/currencies/${id}`;
+  equal((await realm.admin.send("POST", `${path}/destroy`, { amount: "5" })).status, 200);
+  deepEqual([(await realm.balance(account)).total, (await realm.balance(holder)).total], [
+    "0",
+    "2",
+  ]);
+  const refused = await realm.admin.send("DELETE", path);
+  deepEqual([refused.status, refused.body.code], [409, "account.not_empty"]);
+  await rejects(
+    realm.command((tx) => tx`update currencies set deleted_at = now() where id = ${id}`),
+    /value of it is in circulation/,
+  );
+  equal(
+    await bookAsOwner(realm, "return", [{ ...borne[0], source: holder, destination: fees }]),
+    null,
+  );
+  equal((await realm.admin.send("DELETE", path)).status, 200);
 });
 
 Deno.test("no currency is called like an asset, an accounting currency or a token of a chain", async () => {
