@@ -1,8 +1,10 @@
 /** The audit of a realm with archived parts: nothing that is sound is reported, and every corruption is. @module */
-import { deepEqual, equal, match, ok } from "node:assert/strict";
+import { deepEqual, equal, match, ok, rejects } from "node:assert/strict";
 import { checkWithin } from "../../domain/audit/ledger_check.ts";
 import { idFrom } from "../../domain/ids.ts";
+import { locationOf } from "../../domain/realms/realms.ts";
 import { createApp } from "../../routes/http/app.ts";
+import { dropArchived } from "../../workers/archive/archiving.ts";
 import { archivedTransactions } from "../../workers/archive/proofs.ts";
 import {
   readManifest,
@@ -12,7 +14,7 @@ import {
 } from "../../workers/archive/archive_files.ts";
 import { checkLedger } from "../../domain/audit/ledger_check.ts";
 import { extendHashChain } from "../../workers/audit/hash_chain.ts";
-import { agedRealm, archiveOne, BOUNDS } from "../support/archives.ts";
+import { agedRealm, archiveOne, asOwner, BOUNDS } from "../support/archives.ts";
 import { verify } from "../support/proofs.ts";
 import { PLATFORM_KEY, type TestRealm, testRealm } from "../support/realm.ts";
 import { tamper, tampering } from "../support/tamper.ts";
@@ -187,6 +189,51 @@ Deno.test("an archive that was written anew with other balances is found, with a
   const proven = await found(archivedTransactions(realm.pool, realm.id, store));
   const [{ subject }] = proven.filter(({ code }) => code === "archive.files");
   match(subject, /are not those of its transactions/);
+});
+
+Deno.test("files of archived parts that are cut, gone, another realm's or part's, or without an end are found, and nothing is dropped for them", async () => {
+  await using realm = await testRealm();
+  await using other = await testRealm();
+  const folder = await Deno.makeTempDir();
+  for (const one of [realm, other]) {
+    await agedRealm(one);
+    await archiveOne(one, folder);
+    await archiveOne(one, folder);
+  }
+  const [ours, theirs] = [realm, other].map(({ id }) => id.replaceAll("-", ""));
+  const [first, second] = BOUNDS.map(suffixOf);
+  const store = { folder, recipients: [], identities: null };
+  const { schema } = locationOf(realm.made.realm);
+  for (const end of ["entries.gz", "transactions.gz", "manifest.json"]) {
+    const path = `${folder}/${ours}_${first}_${end}`;
+    const bytes = await Deno.readFile(path);
+    const put = async (text: Promise<Uint8Array<ArrayBuffer>>) => Deno.writeFile(path, await text);
+    const attacks: [string, () => Promise<void>][] = [
+      ["cut", () => put(Promise.resolve(bytes.slice(0, -5)))],
+      ["longer", () => put(Promise.resolve(new Uint8Array([...bytes, ...bytes])))],
+      ["gone", () => Promise.resolve()],
+      ["a folder", () => Deno.mkdir(path)],
+      ["without an end", () => Deno.symlink("/dev/zero", path)],
+      ["another realm's", () => put(Deno.readFile(`${folder}/${theirs}_${first}_${end}`))],
+      ["another part's", () => put(Deno.readFile(`${folder}/${ours}_${second}_${end}`))],
+    ];
+    for (const [what, attack] of attacks) {
+      await Deno.remove(path);
+      await attack();
+      const files = archivedTransactions(realm.pool, realm.id, store);
+      const { mismatches } = await checkLedger(realm.pool, undefined, undefined, files);
+      deepEqual(mismatches.map(({ code }) => code), ["archive.files"], `${what}: ${end}`);
+      const dropped = asOwner(
+        realm,
+        (owner) => dropArchived({ ...store, owner, realm: { id: realm.id, schema } }),
+      );
+      await rejects(dropped, { code: "request.invalid" }, `${what}: ${end}`);
+      await Deno.remove(path, { recursive: true }).catch(() => {});
+      await put(Promise.resolve(bytes));
+    }
+  }
+  const proven = archivedTransactions(realm.pool, realm.id, store);
+  deepEqual((await checkLedger(realm.pool, undefined, undefined, proven)).mismatches, []);
 });
 
 Deno.test("an auditor follows the chain over archived links, and is told where no event says that they were archived", async () => {

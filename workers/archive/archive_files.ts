@@ -152,17 +152,20 @@ export async function readManifest(
   { realm, suffix }: { realm: string; suffix: string },
 ): Promise<{ manifest: Manifest; digest: string } | null> {
   const path = join(folder, manifestName(realm, suffix));
-  const bytes = await Deno.readFile(path).catch((error) => {
+  const found = await Deno.stat(path).catch((error) => {
     if (error instanceof Deno.errors.NotFound) return null;
     throw error;
   });
-  if (bytes === null) return null;
+  if (found === null) return null;
+  const foreign = () => refuse(`${path} is no manifest of an archived part`);
+  // A device or a pipe in its place would be read without end.
+  if (!found.isFile || found.size > MANIFEST_MAX) return foreign();
+  const bytes = await Deno.readFile(path);
   const digest = createHash("sha256").update(bytes).digest("hex");
   try {
-    if (bytes.length > MANIFEST_MAX) throw new TypeError("too long");
     return { manifest: Manifest.parse(JSON.parse(new TextDecoder().decode(bytes))), digest };
   } catch {
-    return refuse(`${path} is no manifest of an archived part`);
+    return foreign();
   }
 }
 
@@ -195,12 +198,14 @@ function isOpenable({ identities }: Store, { name }: ArchiveFile): boolean {
 
 async function openStored(
   folder: string,
-  { name }: ArchiveFile,
+  { name, stored_bytes }: ArchiveFile,
 ): Promise<ReadableStream<Uint8Array>> {
-  const file = await Deno.open(join(folder, name)).catch(() =>
-    refuse(`${name} is not in ${folder}`)
-  );
-  return file.readable;
+  const path = join(folder, name);
+  const gone = () => refuse(`${name} is not in ${folder}`);
+  const { isFile, size } = await Deno.stat(path).catch(gone);
+  // A device or a pipe in its place would be read without end.
+  if (!isFile || size !== stored_bytes) refuse(`${name} is not what was written`);
+  return (await Deno.open(path).catch(gone)).readable;
 }
 
 /** Reads the rows of a file as text. @throws {DomainError} request.invalid, after the last, where they are others */
