@@ -177,12 +177,14 @@ table archived_parts (
   last_hash bytea not null
   accounts bigint not null
   checkpoints bytea not null
+  issues bytea not null
   manifest bytea not null
   archived_at timestamp with time zone not null default date_trunc('milliseconds'::text, clock_timestamp())
 )
 constraint archived_parts_accounts_check CHECK ((accounts >= 0))
 constraint archived_parts_check CHECK ((entries = (2 * transactions)))
 constraint archived_parts_checkpoints_check CHECK ((octet_length(checkpoints) = 32))
+constraint archived_parts_issues_check CHECK ((octet_length(issues) = 32))
 constraint archived_parts_last_hash_check CHECK ((octet_length(last_hash) = 32))
 constraint archived_parts_last_seq_check CHECK ((last_seq >= 0))
 constraint archived_parts_manifest_check CHECK ((octet_length(manifest) = 32))
@@ -190,7 +192,7 @@ constraint archived_parts_pkey PRIMARY KEY (bound)
 constraint archived_parts_transactions_check CHECK ((transactions >= 0))
 CREATE TRIGGER archived_parts_append_only BEFORE DELETE OR UPDATE OR TRUNCATE ON archived_parts FOR EACH STATEMENT EXECUTE FUNCTION refuse_change()
 CREATE TRIGGER archived_parts_noted AFTER INSERT ON archived_parts REFERENCING NEW TABLE AS fresh FOR EACH STATEMENT EXECUTE FUNCTION note_new_rows()
-CREATE TRIGGER archived_parts_noted_change AFTER UPDATE OF bound, transactions, entries, last_seq, last_hash, accounts, checkpoints, manifest, archived_at ON archived_parts FOR EACH ROW EXECUTE FUNCTION note_changed_row()
+CREATE TRIGGER archived_parts_noted_change AFTER UPDATE OF bound, transactions, entries, last_seq, last_hash, accounts, checkpoints, issues, manifest, archived_at ON archived_parts FOR EACH ROW EXECUTE FUNCTION note_changed_row()
 CREATE TRIGGER archived_parts_noted_end AFTER DELETE ON archived_parts FOR EACH ROW EXECUTE FUNCTION note_changed_row()
 
 table asset_kinds (
@@ -2330,7 +2332,7 @@ CREATE OR REPLACE FUNCTION archive_part(p_bound uuid, p_manifest bytea)
  LANGUAGE plpgsql
 AS $function$
 declare
-  suffix text := part_suffix(p_bound); part record; why text; whole text;
+  suffix text := part_suffix(p_bound); part record; low uuid := archived_bound(); why text; whole text;
 begin
   lock table archived_parts in share row exclusive mode; -- one at a time
   why := archive_refusal(p_bound);
@@ -2351,9 +2353,9 @@ begin
     execute format('alter table %I detach partition %I', whole, whole || '_' || suffix);
     execute format('alter table %I rename to %I', whole || '_' || suffix, 'detached_' || whole || '_' || suffix);
   end loop;
-  insert into archived_parts (bound, transactions, entries, last_seq, last_hash, accounts, checkpoints, manifest)
+  insert into archived_parts (bound, transactions, entries, last_seq, last_hash, accounts, checkpoints, issues, manifest)
     values (p_bound, part.transactions, part.entries, part.last_seq, part.last_hash, part.accounts,
-      checkpoint_digest(p_bound), p_manifest);
+      checkpoint_digest(p_bound), issue_digest(low, p_bound), p_manifest);
 end $function$;
 
 CREATE OR REPLACE FUNCTION archive_refusal(p_bound uuid)
@@ -2413,8 +2415,9 @@ begin
       case when low is null then '' else format('%I >= %L::uuid and ', key, low) end, key, p_bound);
   end loop;
   select * into part from read_part(('detached_transactions_' || suffix)::regclass, ('detached_entries_' || suffix)::regclass, p_bound);
-  if part.fault is null and (part.transactions, part.entries, part.last_seq, part.last_hash, part.accounts, checkpoint_digest(p_bound))
-      is distinct from (was.transactions, was.entries, was.last_seq, was.last_hash, was.accounts, was.checkpoints)
+  if part.fault is null and (part.transactions, part.entries, part.last_seq, part.last_hash, part.accounts, checkpoint_digest(p_bound),
+        issue_digest(low, p_bound))
+      is distinct from (was.transactions, was.entries, was.last_seq, was.last_hash, was.accounts, was.checkpoints, was.issues)
     or exists (select e.account, e.seq, e.balance, e.linked from last_entries(('detached_entries_' || suffix)::regclass) e
       except select c.account, c.seq, c.balance, c.linked from balance_checkpoints c where c.bound = p_bound) then
     part.fault := 'it is not what was archived';
@@ -3794,6 +3797,18 @@ CREATE OR REPLACE FUNCTION is_sponsor(p_ramp uuid, p_user uuid)
 AS $function$
   select exists (select from accounts a where a.id = p_ramp and a.owner = p_user)
     or exists (select from users u where u.id = p_user and u.roles && array['admin', 'manage'] and 'realm' = any (u.scopes))
+$function$;
+
+CREATE OR REPLACE FUNCTION issue_digest(p_low uuid, p_bound uuid)
+ RETURNS bytea
+ LANGUAGE sql
+ STABLE
+AS $function$
+  select sha256(coalesce(string_agg(q.digest, ''::bytea order by q.accounts collate "C"), ''::bytea)) from (
+    select left(i.account::text, 3) as accounts, sha256(convert_to(string_agg(
+      concat_ws(' ', i.transaction, i.currency, i.operation, trim_scale(i.amount), i.account, extract(epoch from i.created_at))
+        || chr(10), '' order by i.transaction), 'UTF8')) as digest
+    from currency_issues i where i.transaction < p_bound and (p_low is null or i.transaction >= p_low) group by 1) q
 $function$;
 
 CREATE OR REPLACE FUNCTION keep_closed()
@@ -5716,6 +5731,7 @@ realm may execute on is_paid_by_ramp(chain_orders)
 realm may execute on is_plain(text)
 realm may execute on is_repeat(uuid,uuid)
 realm may execute on is_sponsor(uuid,uuid)
+realm may execute on issue_digest(uuid,uuid)
 realm may execute on kept_answer(uuid)
 realm may execute on leaves_nonce(chain_orders)
 realm may execute on ledger_bulk(uuid,uuid,text,jsonb,boolean,text,uuid,boolean,inet,uuid,uuid[],integer[],integer[],numeric[],jsonb[],jsonb[],text[],jsonb[])

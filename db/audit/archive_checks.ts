@@ -47,6 +47,12 @@ export const ARCHIVE_CHECKS = {
       where e.facts - ${WRITTEN_ANEW} <> facts_of('archived_parts', to_jsonb(p)) - ${WRITTEN_ANEW}
     union all select t.id, 'archived', 'a transaction' from transactions t where t.id < archived_bound()
     union all select e.transaction, 'archived', 'an entry' from entries e where e.transaction < archived_bound()`,
+  /** The notes of issues of an archived part are those of its record. */
+  "archive.issues": `
+    select p.bound as subject, encode(p.issues, 'hex') as expected, encode(p.found, 'hex') as found
+    from (select a.bound, a.issues, issue_digest(lag(a.bound) over (order by a.bound), a.bound) as found
+      from archived_parts a) p
+    where p.found is distinct from p.issues`,
   /** The balance checkpoints of an archived part are those of its record, of all its entries, and sum to zero. */
   "archive.checkpoints": `
     select p.bound::text as subject, concat_ws(' ', p.accounts, p.entries, encode(p.checkpoints, 'hex')) as expected,

@@ -14,6 +14,7 @@ create table archived_parts (
   last_hash bytea not null check (octet_length(last_hash) = 32),
   accounts bigint not null check (accounts >= 0),
   checkpoints bytea not null check (octet_length(checkpoints) = 32),
+  issues bytea not null check (octet_length(issues) = 32),
   manifest bytea not null check (octet_length(manifest) = 32),
   archived_at timestamptz not null default date_trunc('milliseconds', clock_timestamp())
 );
@@ -23,6 +24,7 @@ comment on column archived_parts.bound is 'All transactions with ids below it ar
 comment on column archived_parts.last_seq is 'The last link of an archived transaction; of the part before where this one is empty.';
 comment on column archived_parts.accounts is 'How many accounts have entries in the part, and so a balance checkpoint.';
 comment on column archived_parts.checkpoints is 'checkpoint_digest() of the part.';
+comment on column archived_parts.issues is 'issue_digest() of the part: notes of issues stay, without the transactions that prove them.';
 comment on column archived_parts.manifest is 'SHA-256 of the manifest, which names the files and their hashes.';
 
 create table balance_checkpoints (
@@ -63,6 +65,15 @@ create function checkpoint_digest(p_bound uuid) returns bytea language sql stabl
     select left(c.account::text, 3) as accounts, sha256(convert_to(string_agg(
       concat_ws(' ', c.account, c.seq, trim_scale(c.balance), trim_scale(c.linked)) || chr(10), '' order by c.account), 'UTF8')) as digest
     from balance_checkpoints c where c.bound = p_bound group by 1) q
+$$;
+
+-- A hash of the notes of issues and destructions whose transactions are of a part, grouped likewise.
+create function issue_digest(p_low uuid, p_bound uuid) returns bytea language sql stable as $$
+  select sha256(coalesce(string_agg(q.digest, ''::bytea order by q.accounts collate "C"), ''::bytea)) from (
+    select left(i.account::text, 3) as accounts, sha256(convert_to(string_agg(
+      concat_ws(' ', i.transaction, i.currency, i.operation, trim_scale(i.amount), i.account, extract(epoch from i.created_at))
+        || chr(10), '' order by i.transaction), 'UTF8')) as digest
+    from currency_issues i where i.transaction < p_bound and (p_low is null or i.transaction >= p_low) group by 1) q
 $$;
 
 -- The upper bound of the oldest part; null where there is only the newest.
@@ -183,7 +194,7 @@ end $$;
 -- beside the ledger until drop_part, and are part of no backup and no move.
 create function archive_part(p_bound uuid, p_manifest bytea) returns void language plpgsql as $$
 declare
-  suffix text := part_suffix(p_bound); part record; why text; whole text;
+  suffix text := part_suffix(p_bound); part record; low uuid := archived_bound(); why text; whole text;
 begin
   lock table archived_parts in share row exclusive mode; -- one at a time
   why := archive_refusal(p_bound);
@@ -204,9 +215,9 @@ begin
     execute format('alter table %I detach partition %I', whole, whole || '_' || suffix);
     execute format('alter table %I rename to %I', whole || '_' || suffix, 'detached_' || whole || '_' || suffix);
   end loop;
-  insert into archived_parts (bound, transactions, entries, last_seq, last_hash, accounts, checkpoints, manifest)
+  insert into archived_parts (bound, transactions, entries, last_seq, last_hash, accounts, checkpoints, issues, manifest)
     values (p_bound, part.transactions, part.entries, part.last_seq, part.last_hash, part.accounts,
-      checkpoint_digest(p_bound), p_manifest);
+      checkpoint_digest(p_bound), issue_digest(low, p_bound), p_manifest);
 end $$;
 
 -- Brings the tables of a part that left to the form that the ledger has had since, as the migrations that it missed brought
@@ -298,8 +309,9 @@ begin
       case when low is null then '' else format('%I >= %L::uuid and ', key, low) end, key, p_bound);
   end loop;
   select * into part from read_part(('detached_transactions_' || suffix)::regclass, ('detached_entries_' || suffix)::regclass, p_bound);
-  if part.fault is null and (part.transactions, part.entries, part.last_seq, part.last_hash, part.accounts, checkpoint_digest(p_bound))
-      is distinct from (was.transactions, was.entries, was.last_seq, was.last_hash, was.accounts, was.checkpoints)
+  if part.fault is null and (part.transactions, part.entries, part.last_seq, part.last_hash, part.accounts, checkpoint_digest(p_bound),
+        issue_digest(low, p_bound))
+      is distinct from (was.transactions, was.entries, was.last_seq, was.last_hash, was.accounts, was.checkpoints, was.issues)
     or exists (select e.account, e.seq, e.balance, e.linked from last_entries(('detached_entries_' || suffix)::regclass) e
       except select c.account, c.seq, c.balance, c.linked from balance_checkpoints c where c.bound = p_bound) then
     part.fault := 'it is not what was archived';

@@ -29,9 +29,10 @@ const BUSY = "(select account from balance_checkpoints c where exists " +
 const FORGED = [
   `insert into balance_checkpoints (account, bound, seq, balance) select distinct on (account) account, '${SECOND}', seq, balance
     from entries where transaction < '${SECOND}' order by account, seq desc`,
-  `insert into archived_parts (bound, transactions, entries, last_seq, last_hash, accounts, checkpoints, manifest)
+  `insert into archived_parts (bound, transactions, entries, last_seq, last_hash, accounts, checkpoints, issues, manifest)
     select '${SECOND}', count(*), 2 * count(*), max(l.seq), (array_agg(l.hash order by l.seq desc))[1],
-      (select count(*) from balance_checkpoints where bound = '${SECOND}'), checkpoint_digest('${SECOND}'), sha256('x')
+      (select count(*) from balance_checkpoints where bound = '${SECOND}'), checkpoint_digest('${SECOND}'),
+      issue_digest('${FIRST}', '${SECOND}'), sha256('x')
     from chain_links l where l.transaction >= '${FIRST}' and l.transaction < '${SECOND}'`,
   `delete from entries where transaction < '${SECOND}'`,
   `delete from transactions where id < '${SECOND}'`,
@@ -51,6 +52,7 @@ const CORRUPTIONS: [string[], ...string[]][] = [
   ],
   [["event.facts"], "update archived_parts set manifest = sha256('x')"],
   [["event.facts", "archive.checkpoints"], "update archived_parts set checkpoints = sha256('x')"],
+  [["event.facts", "archive.issues"], "update archived_parts set issues = sha256('x')"],
   [["event.facts", "archive.checkpoints"], "update archived_parts set accounts = accounts + 1"],
   [["event.facts", "archive.part"], `update archived_parts set bound = '${SECOND}'`],
   [

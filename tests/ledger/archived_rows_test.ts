@@ -104,7 +104,48 @@ Deno.test("a supply that a hand changes is found, also with a note of a destruct
           and not exists (select from currency_issues i where i.transaction = l.transaction) limit 1),
         c.id, 'destroy', 40, c.account, c.created_at from currencies c`,
   ], checkWithin);
-  deepEqual(mismatches.map(({ code }) => code), ["currency.supply"]);
+  deepEqual(mismatches.map(({ code }) => code), ["currency.supply", "archive.issues"]);
+});
+
+Deno.test("a note of an archived issue that a hand adds, changes or deletes is found, also where a token's value comes from a chain", async () => {
+  await using realm = await testRealm();
+  const { name } = await agedRealm(realm);
+  const of = `select c.* from currencies c where c.name = '${name}'`;
+  await rowsOf(
+    realm,
+    `insert into fungible_tokens (id, account, chain, network, symbol, supply, decimals, status,
+        external, owner, created_at)
+      select gen_random_uuid(), account, 'ETHEREUM', 'main', 'GOLD_ETH', supply, 18, 'pending', false,
+        owner, created_at from (${of}) c`,
+  );
+  await rowsOf(
+    realm,
+    `update fungible_tokens set currency = c.id, contract = '0x1', status = 'registered' from (${of}) c`,
+  );
+  await archiveOne(realm, await Deno.makeTempDir());
+  await archiveOne(realm, await Deno.makeTempDir());
+  await extendHashChain(realm.pool, Date.now);
+  const codesAfter = async (...statements: string[]) =>
+    (await tampering(realm, statements, checkWithin)).mismatches.map(({ code }) => code);
+  deepEqual(await codesAfter(), []);
+  const lower = "update currencies set supply = supply - 40";
+  const add = (bound: string) =>
+    `insert into currency_issues (transaction, currency, operation, amount, account, created_at)
+      select (select l.transaction from chain_links l where is_archived(l.transaction)
+          and l.transaction ${bound} and not exists (
+            select from currency_issues i where i.transaction = l.transaction) limit 1),
+        c.id, 'destroy', 40, c.account, c.created_at from (${of}) c`;
+  for (const bound of [`< '${idFrom(BOUNDS[0])}'`, `>= '${idFrom(BOUNDS[0])}'`]) {
+    deepEqual(await codesAfter(lower, add(bound)), ["archive.issues"]);
+  }
+  deepEqual(await codesAfter(lower, "update currency_issues set amount = amount - 40"), [
+    "archive.issues",
+  ]);
+  deepEqual(await codesAfter("update currency_issues set account = gen_random_uuid()"), [
+    "archive.issues",
+  ]);
+  const none = ["update currencies set supply = 0", "delete from currency_issues"];
+  deepEqual(await codesAfter(...none), ["archive.issues"]);
 });
 
 Deno.test("an empty part is archived, first or later", async () => {

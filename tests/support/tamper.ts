@@ -39,11 +39,20 @@ const GUARDED = [
 ];
 
 /** Records of archived parts in a realm that has none, each with the code of what finds it. */
-export const FORGED_ARCHIVES: ["archive.part" | "archive.checkpoints", string][] = [
+export const FORGED_ARCHIVES: [
+  "archive.part" | "archive.checkpoints" | "archive.issues",
+  string,
+][] = [
   [
     "archive.part",
-    `insert into archived_parts (bound, transactions, entries, last_seq, last_hash, accounts, checkpoints, manifest)
-      select t.id, 0, 0, 0, decode(repeat('00', 32), 'hex'), 0, checkpoint_digest(t.id), sha256('x')
+    `insert into archived_parts (bound, transactions, entries, last_seq, last_hash, accounts, checkpoints, issues, manifest)
+      select t.id, 0, 0, 0, decode(repeat('00', 32), 'hex'), 0, checkpoint_digest(t.id), issue_digest(null, t.id), sha256('x')
+      from transactions t order by t.id desc limit 1`,
+  ],
+  [
+    "archive.issues",
+    `insert into archived_parts (bound, transactions, entries, last_seq, last_hash, accounts, checkpoints, issues, manifest)
+      select t.id, 0, 0, 0, decode(repeat('00', 32), 'hex'), 0, checkpoint_digest(t.id), sha256('x'), sha256('x')
       from transactions t order by t.id desc limit 1`,
   ],
   [
