@@ -2790,7 +2790,8 @@ CREATE OR REPLACE FUNCTION check_deposit_booked()
 AS $function$
 begin
   if not exists (select from (select * from deposits where transaction = new.id offset 0) d
-      where d.status = 'CONFIRMED' and d.account = new.destination and d.credited = new.amount) then
+      where d.status = 'CONFIRMED' and d.account = new.destination and d.credited = new.amount
+        and new.seal = jsonb_build_object('chain', d.chain, 'network', d.network, 'hash', d.hash, 'index', d.index)) then
     raise exception 'no deposit stands behind transaction %', new.id
       using errcode = 'check_violation', constraint = 'transactions_deposit';
   end if;

@@ -271,15 +271,17 @@ export const CHECKS = {
       is distinct from (t.asset, t.amount, t.direction, t.account)
       and (t.id is not null or ${isThere("i.transaction")})`,
   /**
-   * A confirmed deposit names the transaction that credited it, and no other deposit names that
-   * one.
+   * A confirmed deposit names the transaction that credited it, whose seal tells which payment it was, and no other
+   * deposit names that one.
    */
   "deposit.transaction": `
-    select d.id as subject, concat_ws(' ', 'deposit', d.account, d.credited) as expected,
-      concat_ws(' ', t.type, t.destination, t.amount) as found
+    select d.id as subject, concat_ws(' ', 'deposit', d.account, d.credited, d.chain, d.network, d.hash, d.index) as expected,
+      concat_ws(' ', t.type, t.destination, t.amount, t.seal) as found
     from deposits d left join transactions t on t.id = d.transaction
-    where d.status = 'CONFIRMED' and (t.type, t.destination, t.amount)
-      is distinct from ('deposit', d.account, d.credited) and ${isThere("d.transaction")}
+    where d.status = 'CONFIRMED' and (t.type, t.destination, t.amount, t.seal) is distinct from ('deposit', d.account, d.credited,
+      jsonb_build_object('chain', d.chain, 'network', d.network, 'hash', d.hash, 'index', d.index)) and ${
+    isThere("d.transaction")
+  }
     union all select t.id, 'one deposit, or its revert', count(d.id)::text
       from transactions t left join deposits d on d.transaction = t.id
       where t.type = 'deposit' group by t.id having count(d.id)

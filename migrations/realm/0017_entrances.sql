@@ -258,11 +258,12 @@ begin
 end $$;
 
 -- Value enters from `world` only with a deposit that is confirmed in the same database transaction,
--- with its amount.
+-- with its amount. The seal names the payment, and so the hash chain does.
 create function check_deposit_booked() returns trigger language plpgsql as $$
 begin
   if not exists (select from (select * from deposits where transaction = new.id offset 0) d
-      where d.status = 'CONFIRMED' and d.account = new.destination and d.credited = new.amount) then
+      where d.status = 'CONFIRMED' and d.account = new.destination and d.credited = new.amount
+        and new.seal = jsonb_build_object('chain', d.chain, 'network', d.network, 'hash', d.hash, 'index', d.index)) then
     raise exception 'no deposit stands behind transaction %', new.id
       using errcode = 'check_violation', constraint = 'transactions_deposit';
   end if;

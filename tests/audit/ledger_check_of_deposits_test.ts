@@ -81,6 +81,26 @@ Deno.test("a deposit that a hand gives to another's account, or to another addre
   deepEqual(await codesAfter(realm, "update deposits set address = '0x1'"), ["deposit.address"]);
 });
 
+Deno.test("a credited deposit that a hand calls another payment is found: the true one would be credited again", async () => {
+  await using fixture = await openRampFixture();
+  const { realm, anvil } = fixture;
+  const ramp = (await fixture.ramp()).id;
+  const { address } = await fixture.address(ramp);
+  await anvil.pool({ to: address, value: ETHER });
+  await mineUntil(fixture, async () => (await fixture.account(ramp)).balance.total !== "0");
+  deepEqual(await codesAfter(realm), []);
+  const hash = `'0x${"66".repeat(32)}'`;
+  for (
+    const other of [`hash = ${hash}`, "index = index + 1", "network = 'main'", "chain = 'POLYGON'"]
+  ) {
+    const codes = await codesAfter(
+      realm,
+      `update deposits set ${other} where status = 'CONFIRMED'`,
+    );
+    equal(codes.includes("deposit.transaction"), true, `${other}: ${codes}`);
+  }
+});
+
 Deno.test("a withdrawal that a hand redirects is found, with its order or without, before it is paid and after", async () => {
   await using funded = await openFundedRamp();
   const { realm } = funded;

@@ -1,3 +1,4 @@
+import { booking } from "../support/booking.ts";
 import { deepEqual, equal, rejects } from "node:assert/strict";
 import type { Tx } from "../../db/database.ts";
 import { serializable } from "../../db/transaction.ts";
@@ -284,22 +285,6 @@ Deno.test("an address that is injected credits nothing: its key is not ours", as
   await rejects(injecting(funded, "worker")(confirm), /no worker has derived/);
 });
 
-/** A call of an entrance of the ledger that forges one move. */
-function booking(
-  how: string,
-  move: { source: string; destination: string; amount?: string },
-): string {
-  const { source, destination, amount = "5" } = move;
-  const [low, high] = [source, destination].sort();
-  const at = (id: string) => id === low ? 1 : 2;
-  return `select a.refusals, a.stamp from ${how} array['${low}', '${high}']::uuid[], array[${
-    at(source)
-  }],
-    array[${at(destination)}], array[${amount}]::numeric[], array[null]::uuid[], array[true],
-    array[null]::inet[], array[null]::uuid[], array[null]::jsonb[], array[null]::jsonb[],
-    array[null]::text[], array[null]::jsonb[]) a`;
-}
-
 const BOOK = (type: string) => `ledger_book('${type}', true, null, null,`;
 
 Deno.test("a statement injected into a worker makes no value without a deposit, and hides nothing", async () => {
@@ -384,9 +369,17 @@ Deno.test("a deposit that a worker is made to invent is missed on the chain, and
     `insert into deposits (id, chain, network, hash, index, account, address, asset, amount, block,
     block_hash, created_at) values ('${id}', 'ETHEREUM', 'main', 'ab', 0, '${ramp}', '${address}', 'ETH', 5, 1,
     'x', now())`;
-  const book = booking(BOOK("deposit"), { source: world, destination: ramp });
-  const confirm = `with b as (${book}) update deposits set status = 'CONFIRMED', credited = 5,
+  const seal = { chain: "ETHEREUM", network: "main", hash: "ab", index: 0 };
+  const move = { source: world, destination: ramp };
+  const book = booking(BOOK("deposit"), { ...move, seal });
+  const confirming = (book: string) =>
+    `with b as (${book}) update deposits set status = 'CONFIRMED', credited = 5,
     transaction = (select ledger_id(left(stamp, 16), 1, substr(stamp, 17)) from b) where id = '${id}'`;
+  const confirm = confirming(book);
+  for (const other of [undefined, { ...seal, hash: "cd" }, { ...seal, index: 1 }]) {
+    const another = confirming(booking(BOOK("deposit"), { ...move, seal: other }));
+    await rejects(inject(`${see}; ${another}`), /no deposit stands/, "of another payment");
+  }
   const less = confirm.replace("credited = 5", "credited = 4");
   await rejects(inject(`${see}; ${less}`), /no deposit stands/);
   await rejects(inject(`${see}; ${confirm}; ${book}`), /no deposit stands behind/, "once");

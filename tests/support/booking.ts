@@ -46,3 +46,21 @@ export async function bookAsOwner(
   );
   return row.refusals;
 }
+
+/** A call of an entrance of the ledger that forges one move. */
+export function booking(
+  how: string,
+  move: { source: string; destination: string; amount?: string; seal?: unknown },
+): string {
+  const { source, destination, amount = "5", seal } = move;
+  const [low, high] = [source, destination].sort();
+  const at = (id: string) => id === low ? 1 : 2;
+  return `select a.refusals, a.stamp from ${how} array['${low}', '${high}']::uuid[], array[${
+    at(source)
+  }],
+    array[${at(destination)}], array[${amount}]::numeric[], array[null]::uuid[], array[true],
+    array[null]::inet[], array[null]::uuid[], array[${
+    seal === undefined ? "null" : `'${JSON.stringify(seal)}'`
+  }]::jsonb[], array[null]::jsonb[],
+    array[null]::text[], array[null]::jsonb[]) a`;
+}
