@@ -111,7 +111,7 @@ Deno.test("nothing of a deleted currency is issued by a revert", async () => {
   }
 });
 
-Deno.test("a currency is not deleted while anybody holds value of it, though all that came from \`world\` went back", async () => {
+Deno.test("a currency is not deleted while anybody holds value of it, though all that was issued was destroyed", async () => {
   await using realm = await testRealm();
   const { name, account } = await realm.currency("5");
   const [{ id }] = await rowsOf<{ id: string }>(

@@ -1,4 +1,3 @@
-import { booking } from "../support/booking.ts";
 import { deepEqual, equal, rejects } from "node:assert/strict";
 import type { Tx } from "../../db/database.ts";
 import { serializable } from "../../db/transaction.ts";
@@ -6,6 +5,7 @@ import { checkLedger } from "../../domain/audit/ledger_check.ts";
 import { locationOf } from "../../domain/realms/realms.ts";
 import { scanNetwork } from "../../workers/scanning/scanner.ts";
 import { checkSolvency } from "../../workers/audit/solvency.ts";
+import { booking } from "../support/booking.ts";
 import { type FundedRamp, openFundedRamp } from "../support/evm_fixture.ts";
 import { leaveBroken, rowsOf } from "../support/realm.ts";
 
