@@ -1844,6 +1844,7 @@ table sweeps (
   order_id uuid
   hash text
   strikes integer not null default 0
+  beside boolean not null default false
   error jsonb
   updated_at timestamp with time zone
   created_at timestamp with time zone not null
@@ -1852,11 +1853,12 @@ constraint sweeps_ahead_check CHECK ((ahead >= (0)::numeric))
 constraint sweeps_amount_check CHECK ((amount >= (0)::numeric))
 constraint sweeps_arrived_check CHECK ((arrived >= (0)::numeric))
 constraint sweeps_borne_check CHECK ((borne >= (0)::numeric))
+constraint sweeps_check CHECK (((NOT beside) OR (state = ANY (ARRAY['sweeping'::text, 'done'::text, 'failed'::text]))))
 constraint sweeps_fee_check CHECK ((fee >= (0)::numeric))
 constraint sweeps_pkey PRIMARY KEY (id)
 constraint sweeps_state_check CHECK ((state = ANY (ARRAY['new'::text, 'waiting'::text, 'topping'::text, 'topped'::text, 'sweeping'::text, 'done'::text, 'failed'::text])))
 constraint sweeps_strikes_check CHECK ((strikes >= 0))
-CREATE UNIQUE INDEX sweeps_account ON sweeps USING btree (account) WHERE (state <> ALL (ARRAY['done'::text, 'failed'::text]))
+CREATE UNIQUE INDEX sweeps_account ON sweeps USING btree (account) WHERE ((state <> ALL (ARRAY['done'::text, 'failed'::text])) AND (NOT beside))
 CREATE INDEX sweeps_ahead ON sweeps USING btree (account) WHERE ((ahead > (0)::numeric) OR (borne > (0)::numeric))
 CREATE INDEX sweeps_ended ON sweeps USING btree (account, id) WHERE (state = ANY (ARRAY['done'::text, 'failed'::text]))
 CREATE INDEX sweeps_open ON sweeps USING btree (chain, network, id) WHERE (state <> ALL (ARRAY['done'::text, 'failed'::text]))
@@ -2626,7 +2628,8 @@ begin
         then 'is booked'
       when old.late_order_id is null and new.late_order_id is not null
           and not (new.late and new.seen_height is not null and in_quarantine(o.ramp)
-            and exists (select from chain_orders r where r.id = new.late_order_id and r.purpose = 'recovered'
+            and exists (select from chain_orders r where r.id = new.late_order_id and (r.purpose = 'recovered'
+                or r.purpose = 'sweep' and o.purpose = 'sweep' and (r.sender, r.contract) = (o.sender, o.contract))
               and r.state = 'mined' and r.hash = new.hash
               and (r.chain, r.network, r.ramp) = (o.chain, o.network, o.ramp)))
         then 'was not mined late'
@@ -5545,7 +5548,7 @@ AS $function$
     when 'in vain' then c.named > 0 and (c.paying = 0 or not o.succeeded) and o.height is not null
       and o.confirmations > 0
     when 'no block' then o.height is null
-    when 'dropped' then c.living = 0 and (c.made > 0 or o.purpose = 'recovered')
+    when 'dropped' then c.living = 0 and (c.made > 0 or o.purpose in ('recovered', 'sweep'))
   end
   from (select count(*) as made, count(*) filter (where not dropped) as living,
       count(*) filter (where not dropped and hash is not null) as signed,
@@ -5555,7 +5558,7 @@ AS $function$
       count(*) filter (where not dropped and hash = o.hash and sent_at is not null) as leaving
     from (select dropped, hash, sent_at, cancels from order_attempts where order_id = o.id
       union all select false, hash, sent_at, cancels from order_attempts
-      where late_order_id = o.id and o.purpose = 'recovered') k) c
+      where late_order_id = o.id and o.purpose in ('recovered', 'sweep')) k) c
 $function$;
 
 CREATE OR REPLACE FUNCTION stopped_moves(p_type text, p_ids uuid[], p_source integer[], p_destination integer[], p_actor uuid[])

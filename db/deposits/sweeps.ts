@@ -23,6 +23,8 @@ export interface SweepRow extends NetworkKey {
   gas_order: string | null;
   order_id: string | null;
   hash: string | null;
+  /** Whether it books a transaction beside the account's open sweep. */
+  beside: boolean;
   error: unknown;
   updated_at: number | null;
   created_at: number;
@@ -60,6 +62,7 @@ const COLUMNS = [
   "gas_order",
   "order_id",
   "hash",
+  "beside",
   "error",
   "updated_at",
   "created_at",
@@ -72,9 +75,21 @@ export async function lockOpenSweep(
 ): Promise<SweepRow> {
   const [open] = await tx<SweepRow[]>`
     select ${tx(COLUMNS)} from sweeps
-    where account = ${sweep.account} and state not in ('done', 'failed') for update`;
+    where account = ${sweep.account} and state not in ('done', 'failed') and not beside for update`;
   if (open !== undefined) return open;
   const [made] = await tx<SweepRow[]>`insert into sweeps ${tx(sweep)} returning ${tx(COLUMNS)}`;
+  return made;
+}
+
+/** Adds a sweep for a transaction that was found, beside the open one of its account: that one's transaction was sent too. */
+export async function insertBeside(
+  tx: Tx,
+  sweep: Parameters<typeof lockOpenSweep>[1],
+): Promise<SweepRow> {
+  const [made] = await tx<SweepRow[]>`
+    insert into sweeps ${tx({ ...sweep, beside: true, state: "sweeping" })} returning ${
+    tx(COLUMNS)
+  }`;
   return made;
 }
 
@@ -148,6 +163,17 @@ export async function joinSweep(tx: Tx, account: string, sweep: string): Promise
     update deposits set sweep = ${sweep}
     where account = ${account} and status = 'CONFIRMED' and sweep is null returning id`;
   return rows.map((row) => row.id);
+}
+
+/** Assigns the deposits of an account's open sweep to the one beside it that carried them. */
+export async function takeOverDeposits(
+  tx: Tx,
+  { id, account }: Pick<SweepRow, "id" | "account">,
+): Promise<void> {
+  await tx`
+    update deposits set sweep = ${id} where account = ${account} and status = 'CONFIRMED' and sweep in (
+      select o.id from sweeps o
+      where o.account = ${account} and o.state not in ('done', 'failed') and not o.beside)`;
 }
 
 /** Removes the deposits of a failed sweep from it; another sweep takes them. */

@@ -48,7 +48,7 @@ export async function forgetSeenAbove(
     update order_attempts set seen_height = null
     where seen_height > ${height} and late_order_id in (
       select id from chain_orders where chain = ${chain} and network = ${network}
-        and state in ('new', 'planned', 'signed', 'sent', 'mined') and purpose = 'recovered')`;
+        and state in ('new', 'planned', 'signed', 'sent', 'mined') and purpose in ('recovered', 'sweep'))`;
 }
 
 /**

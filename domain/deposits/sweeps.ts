@@ -23,6 +23,7 @@ import {
   selectUnsettled,
   type SweepableRow,
   type SweepRow,
+  takeOverDeposits,
   touchSweeps,
   updateSweep,
 } from "../../db/deposits/sweeps.ts";
@@ -248,8 +249,9 @@ export async function progressSweep(tx: Tx, _actor: Actor, order: OrderRow): Pro
 export async function settleSweep(tx: LedgerTx, actor: Actor, order: OrderRow): Promise<void> {
   const sweep = order.reference_id === null ? null : await lockSweep(tx, order.reference_id);
   await releaseGas(tx, order);
-  if (sweep === null || sweep.state === "done" || sweep.state === "failed") return;
+  if (sweep === null) return;
   if (order.purpose === "gas") return await settleGas(tx, actor, sweep, order);
+  if (sweep.state === "done" || sweep.state === "failed") return;
   if (sweep.order_id !== order.id) return;
   const sweepable = (await selectSweepable(tx, sweep.account))!;
   const { fee, borne } = await bookFee(tx, actor, sweepable, order);
@@ -294,8 +296,8 @@ async function settleGas(
   sweep: SweepRow,
   order: OrderRow,
 ): Promise<void> {
+  await bookGas(tx, actor, order); // also where the sweep was found meanwhile, and waits for no gas
   if (sweep.gas_order !== order.id || sweep.state !== "topping") return;
-  await bookGas(tx, actor, order);
   const arrived = order.state === "done";
   await updateSweep(tx, sweep.id, { state: arrived ? "topped" : "waiting" });
   const runAt = arrived ? undefined : actor.at + RETRY_MS;
@@ -341,7 +343,10 @@ async function settleDone(
   const change = { state: "done" as const, amount, ahead, arrived, fee, hash: order.hash };
   const done = await updateSweep(tx, sweep.id, change);
   const rest = subtract(sweepable.free, amount);
-  if (compare(rest, "0") <= 0) await joinSweep(tx, sweep.account, sweep.id);
+  if (compare(rest, "0") <= 0) {
+    await joinSweep(tx, sweep.account, sweep.id);
+    if (sweep.beside) await takeOverDeposits(tx, sweep);
+  }
   const swept = await selectDeposits(tx, await selectSwept(tx, sweep.id));
   await tellDeposits(tx, actor, "deposit.forwarded", inOrder(swept), done);
   // Further deposits may have been credited meanwhile.

@@ -1,5 +1,7 @@
 /** What the chain tells of transactions that own keys signed and the database lost. @module */
 
+import type { OrderPurpose } from "../sending/order_purposes.ts";
+
 /** A mined transaction that an own key signed. */
 export interface FoundTransaction {
   readonly hash: string;
@@ -39,6 +41,7 @@ export interface FoundTransaction {
 export interface LateOrder {
   readonly id: string;
   readonly ramp: string;
+  readonly purpose: OrderPurpose;
   /** Withdrawals that it was to pay: of several alike these are meant first. */
   readonly withdrawals: readonly string[];
 }

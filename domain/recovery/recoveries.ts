@@ -9,7 +9,7 @@ import type { NetworkKey } from "../../db/chains/cursors.ts";
 import type { Tx } from "../../db/database.ts";
 import { markOrphaned } from "../../db/deposits/deposits.ts";
 import { updateToken } from "../../db/currencies/tokens.ts";
-import { lockOrders } from "../../db/sending/chain_orders.ts";
+import { lockOrders, selectOrder } from "../../db/sending/chain_orders.ts";
 import { insertReservedInputs } from "../../db/sending/order_attempts.ts";
 import { lockLateAttempt, markLateBooked } from "../../db/sending/late_attempts.ts";
 import { claimFound } from "../../db/recovery/found_payments.ts";
@@ -23,7 +23,13 @@ import {
   selectKnownHashes,
   selectOwnPlaces,
 } from "../../db/recovery/recoveries.ts";
-import { joinSweep, lockOpenSweep, updateSweep } from "../../db/deposits/sweeps.ts";
+import {
+  insertBeside,
+  joinSweep,
+  lockOpenSweep,
+  type SweepRow,
+  updateSweep,
+} from "../../db/deposits/sweeps.ts";
 import type { Actor } from "../actor.ts";
 import { newId } from "../ids.ts";
 import {
@@ -58,7 +64,7 @@ export interface Taken {
 
 /**
  * Recovers an own transaction that the database does not know, or has given up; null if it knows it. One that
- * was given up and moved nothing out cost its fee: its order went on without it.
+ * was given up and moved nothing out cost its fee: its order went on without it. A sweep is booked as the sweep that it was.
  *
  * @throws {DomainError} chain.quarantined where it deployed a token for which another transaction was sent, is not deep
  *   enough to take the place of signed bytes, or where another transaction of the order that gave it up is in flight
@@ -85,17 +91,26 @@ export async function takeIn(
     ? null
     : await selectDeployment(tx, place, { sender: found.from, token: tokenOf(found.deployed) });
   if (order !== null) return await takeDeployment(tx, actor, place, { found, order });
-  const gone = goneOf(found);
-  const [first] = gone;
+  const payment = sweptBy(found, sender, own);
+  return payment === null
+    ? await takePayments(tx, actor, place, { found, sender, gone: goneOf(found), own })
+    : await takeSweep(tx, actor, place, { found, sender, payment });
+}
+
+/** What a transaction carried from a deposit address to its ramp; null where it is no sweep. */
+function sweptBy(
+  found: FoundTransaction,
+  sender: OwnPlace,
+  own: ReadonlyMap<string, OwnPlace>,
+): FoundPayment | null {
+  const [first, ...others] = goneOf(found);
   const target = first === undefined ? undefined : own.get(first.to);
   const swept = found.calls === null && found.brought === null && found.stated === undefined &&
-    gone.length === 1 &&
+    others.length === 0 &&
     sender.derivation_key > 0 &&
     target?.ramp === sender.ramp &&
     target.derivation_key === 0;
-  return swept
-    ? await takeSweep(tx, actor, place, { found, sender, payment: first })
-    : await takePayments(tx, actor, place, { found, sender, gone, own });
+  return swept ? first : null;
 }
 
 function goneOf({ payments, from }: FoundTransaction): FoundPayment[] {
@@ -109,10 +124,14 @@ async function takeLate(
   place: NetworkKey,
   of: { found: FoundTransaction; sender: OwnPlace; own: ReadonlyMap<string, OwnPlace> },
 ): Promise<Taken> {
-  const { id, ramp } = of.found.late!;
+  const { id, ramp, purpose } = of.found.late!;
   await assertAlone(tx, of.found.late!);
+  const { found, own } = of;
   const sender = { ...of.sender, ramp };
-  const taken = await takePayments(tx, actor, place, { ...of, sender, gone: goneOf(of.found) });
+  const payment = purpose === "sweep" ? sweptBy(found, sender, own) : null;
+  const taken = payment === null
+    ? await takePayments(tx, actor, place, { found, sender, gone: goneOf(found), own })
+    : await takeSweep(tx, actor, place, { found, sender, payment });
   return { ...taken, late: id };
 }
 
@@ -167,6 +186,10 @@ async function takeDeployment(
   return { hash, purpose: "deploy", paid: [], unmatched: [] };
 }
 
+/**
+ * Books a transaction as the account's sweep, in place of the one that has not left. Beside one that was sent: both may
+ * be mined, and each carries what it carried.
+ */
 async function takeSweep(
   tx: LedgerTx,
   actor: Actor,
@@ -176,7 +199,7 @@ async function takeSweep(
   const { found, sender, payment } = of;
   const { chain, network } = place;
   const id = newId(actor.at);
-  const sweep = await lockOpenSweep(tx, {
+  const sweep = await sweepFor(tx, actor, found, {
     id: newId(actor.at),
     chain,
     network,
@@ -184,11 +207,9 @@ async function takeSweep(
     ramp: sender.ramp,
     created_at: actor.at,
   });
-  if (sweep.order_id !== null) {
-    await assertMayGiveUp(tx, sweep.order_id, found);
-    await cancelOrder(tx, actor, sweep.order_id);
-  }
   await joinSweep(tx, sender.account, sweep.id);
+  // Should its block be lost, it is made anew as it was ordered.
+  const own = found.late === undefined ? null : await selectOrder(tx, found.late.id);
   await keepFound(tx, actor, place, {
     found,
     id,
@@ -196,7 +217,7 @@ async function takeSweep(
       purpose: "sweep",
       ramp: sender.ramp,
       reference_id: sweep.id,
-      request: {
+      request: own?.request ?? {
         kind: "pay",
         from: found.from,
         contract: payment.contract,
@@ -209,6 +230,19 @@ async function takeSweep(
   await updateSweep(tx, sweep.id, { state: "sweeping", order_id: id, hash: found.hash });
   await settleHeld(tx, actor, place, { found, external: new Set() });
   return { hash: found.hash, purpose: "sweep", paid: [], unmatched: [] };
+}
+
+async function sweepFor(
+  tx: LedgerTx,
+  actor: Actor,
+  found: FoundTransaction,
+  wanted: Parameters<typeof lockOpenSweep>[1],
+): Promise<SweepRow> {
+  const open = await lockOpenSweep(tx, wanted);
+  if (open.order_id === null) return open;
+  await assertMayGiveUp(tx, open.order_id, found);
+  if (await cancelOrder(tx, actor, open.order_id) !== null) return open;
+  return await insertBeside(tx, { ...wanted, id: newId(actor.at) });
 }
 
 async function takePayments(

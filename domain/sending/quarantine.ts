@@ -19,7 +19,7 @@ import {
   selectStolenCoins,
   selectStolenNonces,
 } from "../../db/sending/quarantine.ts";
-import { selectMinedLate } from "../../db/sending/late_attempts.ts";
+import { releaseLateAttempt, selectMinedLate } from "../../db/sending/late_attempts.ts";
 import { selectGivenUp } from "../../db/sending/unsent_bytes.ts";
 import type { Actor } from "../actor.ts";
 import { type ChainId, tokenByContract } from "../assets.ts";
@@ -63,17 +63,23 @@ export async function quarantine(
  * Puts the ramp of an order into quarantine whose own transactions can never be mined, where one was found
  * that paid the same, and that nobody is known to have ordered; or where bytes of ours took its place that were
  * given up here and never sent, so that a newer database, or another, has sent them. Only an operator can tell
- * whether that was its payment.
+ * whether that was its payment. So it does where it was mined late, and has lost its final block: it is given back to the
+ * order that had given it up.
  *
  * @returns the reason; null where there is no such transaction
  */
 export async function doubtRestart(
   tx: Tx,
   actor: Actor,
-  order: NetworkKey & { id: string; ramp: string },
+  order: NetworkKey & { id: string; ramp: string; hash: string | null },
   { by }: { by: string | null },
 ): Promise<string | null> {
   const { id, chain, network } = order;
+  if (await releaseLateAttempt(tx, id)) {
+    const lost = `${order.hash} was mined after it had been given up, and has lost its block`;
+    await quarantine(tx, actor, [order.ramp], lost);
+    return lost;
+  }
   const [like] = await selectUnmatchedLike(tx, id);
   const givenUp = await selectGivenUp(tx, { id, chain, network, by });
   if (like === undefined && givenUp === null) return null;

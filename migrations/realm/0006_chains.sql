@@ -541,11 +541,12 @@ create table sweeps (
   order_id uuid,
   hash text,
   strikes integer not null default 0 check (strikes >= 0),
+  beside boolean not null default false check (not beside or state in ('sweeping', 'done', 'failed')),
   error jsonb,
   updated_at timestamptz,
   created_at timestamptz not null
 );
-create unique index sweeps_account on sweeps (account) where state not in ('done', 'failed');
+create unique index sweeps_account on sweeps (account) where state not in ('done', 'failed') and not beside;
 create index sweeps_ahead on sweeps (account) where ahead > 0 or borne > 0;
 create index sweeps_ramp on sweeps (ramp) where state not in ('done', 'failed');
 create index sweeps_ended on sweeps (account, id) where state in ('done', 'failed');
@@ -555,6 +556,7 @@ comment on column sweeps.arrived is 'The amount that reached the ramp''s address
 comment on column sweeps.ahead is 'Left the address before it was credited; booked on as soon as it is.';
 comment on column sweeps.borne is 'The part of the fee that the account fees paid because nothing was credited yet; given back as soon as it is.';
 comment on column sweeps.strikes is 'Attempts in a row, with this one, that the chain took a fee for and that moved nothing: each makes the pause longer.';
+comment on column sweeps.beside is 'Books a transaction that was found while that of the account''s open sweep was sent too: both may be mined.';
 comment on column sweeps.state is 'new, waiting (dust: worth less than its fee), topping (gas sent), topped, sweeping, done, failed.';
 
 create table deposit_apps (

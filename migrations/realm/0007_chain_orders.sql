@@ -295,7 +295,7 @@ create function shows_demand(o chain_orders, p_demand text, p_batch uuid) return
     when 'in vain' then c.named > 0 and (c.paying = 0 or not o.succeeded) and o.height is not null
       and o.confirmations > 0
     when 'no block' then o.height is null
-    when 'dropped' then c.living = 0 and (c.made > 0 or o.purpose = 'recovered')
+    when 'dropped' then c.living = 0 and (c.made > 0 or o.purpose in ('recovered', 'sweep'))
   end
   from (select count(*) as made, count(*) filter (where not dropped) as living,
       count(*) filter (where not dropped and hash is not null) as signed,
@@ -305,7 +305,7 @@ create function shows_demand(o chain_orders, p_demand text, p_batch uuid) return
       count(*) filter (where not dropped and hash = o.hash and sent_at is not null) as leaving
     from (select dropped, hash, sent_at, cancels from order_attempts where order_id = o.id
       union all select false, hash, sent_at, cancels from order_attempts
-      where late_order_id = o.id and o.purpose = 'recovered') k) c
+      where late_order_id = o.id and o.purpose in ('recovered', 'sweep')) k) c
 $$;
 
 -- An order that is canceled after its signature leaves a nonce that a filler must use, at the house's cost. Their
@@ -447,7 +447,8 @@ begin
         then 'is booked'
       when old.late_order_id is null and new.late_order_id is not null
           and not (new.late and new.seen_height is not null and in_quarantine(o.ramp)
-            and exists (select from chain_orders r where r.id = new.late_order_id and r.purpose = 'recovered'
+            and exists (select from chain_orders r where r.id = new.late_order_id and (r.purpose = 'recovered'
+                or r.purpose = 'sweep' and o.purpose = 'sweep' and (r.sender, r.contract) = (o.sender, o.contract))
               and r.state = 'mined' and r.hash = new.hash
               and (r.chain, r.network, r.ramp) = (o.chain, o.network, o.ramp)))
         then 'was not mined late'

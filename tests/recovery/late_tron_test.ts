@@ -1,5 +1,6 @@
 /** Payments and sweeps on Tron that were given up as expired, and are mined all the same: the books agree with the chain. */
 import { deepEqual, equal, fail, match, ok } from "node:assert/strict";
+import { findAsset } from "../../domain/assets.ts";
 import { lockOrder } from "../../db/sending/chain_orders.ts";
 import { renewOrder, scheduleOrder } from "../../domain/sending/chain_orders.ts";
 import {
@@ -12,14 +13,22 @@ import {
 import { parseTransaction } from "../support/nodes/tron/messages.ts";
 import { newTronParty } from "../support/nodes/tron/wallet.ts";
 import { rowsOf } from "../support/realm.ts";
-import { openTronRamp, type TronRamp } from "../support/tron_fixture.ts";
+import { openTronRamp, payToken, type TronRamp } from "../support/tron_fixture.ts";
 
-/** Keeps bytes back that are to be sent, and says that they were taken. */
-function keepBack({ node }: TronRamp): string[] {
+const nobody = () => fail("nobody is asked");
+
+/** Keeps bytes back that are to be sent for a purpose, and says that they were taken. */
+function keepBack({ node, realm }: TronRamp, purpose: string): string[] {
   const kept: string[] = [];
-  node.trick = ({ path, body }) => {
+  node.trick = async ({ path, body }) => {
     if (!path.endsWith("broadcasthex")) return undefined;
     const raw = String(body.transaction);
+    const [order] = await rowsOf<{ purpose: string }>(
+      realm,
+      "select purpose from chain_orders where hash = $1",
+      [parseTransaction(raw).id],
+    );
+    if (order.purpose !== purpose) return undefined;
     if (!kept.includes(raw)) kept.push(raw);
     return { result: true, txid: parseTransaction(raw).id };
   };
@@ -27,7 +36,7 @@ function keepBack({ node }: TronRamp): string[] {
 }
 
 /** Gives up what was sent for the newest order, as it is where all nodes call it expired. */
-async function giveUp({ realm, context, node }: TronRamp): Promise<string> {
+async function giveUp({ realm, context, node }: TronRamp): Promise<[order: string, hash: string]> {
   const [sent] = await rowsOf<{ order: string; hash: string; time: string }>(
     realm,
     `select order_id as order, hash, expires ->> 'time' as time from order_attempts
@@ -40,15 +49,22 @@ async function giveUp({ realm, context, node }: TronRamp): Promise<string> {
     await scheduleOrder(tx, actor, sent.order);
   });
   node.trick = () => undefined;
-  return sent.hash;
+  return [sent.order, sent.hash];
 }
 
-async function mineLate({ node, ...ramped }: TronRamp, raw: string): Promise<void> {
+async function send({ node }: TronRamp, raw: string): Promise<void> {
+  const { trick } = node;
+  node.trick = () => undefined;
   const body = JSON.stringify({ transaction: raw });
   const answer = await fetch(`${node.url}/wallet/broadcasthex`, { method: "POST", body });
   const told = await answer.json();
   ok(told.result, JSON.stringify(told));
-  await node.mine(4);
+  node.trick = trick;
+}
+
+async function mineLate(ramped: TronRamp, raw: string): Promise<void> {
+  await send(ramped, raw);
+  await ramped.node.mine(4);
   await ramped.follow();
   const [{ detail }] = await rowsOf<{ detail: string | null }>(
     ramped.realm,
@@ -60,15 +76,15 @@ async function mineLate({ node, ...ramped }: TronRamp, raw: string): Promise<voi
 
 Deno.test("a payment on Tron that is mined after it was made again is booked as a loss by reconcile, and the books agree with the chain", async () => {
   await using ramped = await openTronRamp({ total: 500_000_000n });
-  const kept = keepBack(ramped);
+  const kept = keepBack(ramped, "withdrawal");
   const to = newTronParty().address;
   const made = await ramped.withdraw(to, "5");
   await ramped.advance();
   equal(kept.length, 1);
-  const hash = await giveUp(ramped);
+  const [, hash] = await giveUp(ramped);
   equal((await ramped.ended(made.body.id)).status, "DONE");
   await mineLate(ramped, kept[0]);
-  const [report] = await reconcile(ramped.realm, () => fail("nobody is asked"));
+  const [report] = await reconcile(ramped.realm, nobody);
   deepEqual([report.lifted, report.obstacles], [true, []]);
   const [taken] = report.taken;
   deepEqual([taken.hash, taken.paid, taken.unmatched], [hash, [], [
@@ -85,11 +101,11 @@ Deno.test("a payment on Tron that is mined after it was made again is booked as 
 Deno.test("a database of Tron from between both payments, one of which was mined late, finds both and pays nothing", async () => {
   await using ramped = await openTronRamp({ total: 500_000_000n });
   const { realm } = ramped;
-  const kept = keepBack(ramped);
+  const kept = keepBack(ramped, "withdrawal");
   const to = newTronParty().address;
   const made = await ramped.withdraw(to, "5");
   await ramped.advance();
-  const hash = await giveUp(ramped);
+  const [, hash] = await giveUp(ramped);
   await keepRealm(realm);
   const { chain } = await ramped.ended(made.body.id);
   await mineLate(ramped, kept[0]);
@@ -97,7 +113,7 @@ Deno.test("a database of Tron from between both payments, one of which was mined
   await haltRealm(realm);
   await ramped.follow();
   await dateQuarantines(realm, 1);
-  const [report] = await reconcile(realm, () => fail("nobody is asked"));
+  const [report] = await reconcile(realm, nobody);
   deepEqual([report.lifted, report.obstacles], [true, []]);
   const [{ order }] = await rowsOf<{ order: string }>(
     realm,
@@ -112,32 +128,113 @@ Deno.test("a database of Tron from between both payments, one of which was mined
   await ramped.agree();
 });
 
-Deno.test("a sweep on Tron that is mined after it was given up costs its fee, its order goes on, and the books agree with the chain", async () => {
-  await using ramped = await openTronRamp({ total: 500_000_000n });
-  const { realm, node, virtual } = ramped;
+/** Has a customer pay, and the sweep of that kept back. */
+async function sweepKept(
+  ramped: TronRamp,
+  payIn: (address: string) => Promise<unknown>,
+  purpose = "sweep",
+) {
+  const address = await depositAddress(ramped);
+  const kept = keepBack(ramped, purpose);
+  await payIn(address);
+  await ramped.until(() => Promise.resolve(kept.length > 0));
+  return { address, kept };
+}
+
+async function depositAddress({ realm, virtual }: TronRamp): Promise<string> {
   const [{ address }] = await rowsOf<{ address: string }>(
     realm,
     `select address from addresses where derivation_key > 0 and target_account = '${virtual}'`,
   );
-  const kept = keepBack(ramped);
-  await node.pay(address, 20_000_000n);
-  await ramped.until(() => Promise.resolve(kept.length > 0));
-  const hash = await giveUp(ramped);
+  return address;
+}
+
+/** Whether nothing that customers paid in lies at their addresses, in the books, and nothing more is to be sent. */
+async function isSwept({ realm }: TronRamp): Promise<boolean> {
+  const open = await rowsOf(
+    realm,
+    `select from chain_orders where state in ('new', 'planned', 'signed', 'sent', 'mined')
+      union all select from sweeps where state not in ('done', 'failed')
+      union all select from deposits where status = 'PENDING'
+      union all select from accounts where type = 'deposit' and total <> 0`,
+  );
+  return open.length === 0;
+}
+
+async function totalOf({ account, virtual }: TronRamp): Promise<number> {
+  return Number((await account(virtual)).balance.total);
+}
+
+Deno.test("a sweep on Tron that is mined after it was given up is booked as the sweep that it was, and the books agree with the chain", async () => {
+  await using ramped = await openTronRamp({ total: 500_000_000n });
+  const { realm, node } = ramped;
+  const { kept } = await sweepKept(ramped, (address) => node.pay(address, 20_000_000n));
+  const [order, hash] = await giveUp(ramped);
   await mineLate(ramped, kept[0]);
-  const [report] = await reconcile(realm, () => fail("nobody is asked"));
+  const before = await totalOf(ramped);
+  const [report] = await reconcile(realm, nobody);
   deepEqual([report.lifted, report.obstacles], [true, []]);
-  deepEqual(report.taken.map((one) => [one.hash, one.paid, one.unmatched]), [[hash, [], []]]);
+  deepEqual(report.taken, [{ hash, purpose: "sweep", paid: [], unmatched: [], late: order }]);
+  await ramped.until(() => isSwept(ramped));
+  ok(await totalOf(ramped) - before > 18);
+  await ramped.agree();
+});
+
+Deno.test("a sweep of a token on Tron that is mined after it was given up is booked as the sweep that it was, and the books agree with the chain", async () => {
+  await using ramped = await openTronRamp({ asset: "USDT_TRON", gas: 500_000_000n });
+  const { realm, node } = ramped;
+  const { contract } = findAsset("USDT_TRON")!;
+  const { kept } = await sweepKept(
+    ramped,
+    (address) => payToken(node, contract!, address, 20_000_000n),
+  );
+  const [order, hash] = await giveUp(ramped);
+  await mineLate(ramped, kept[0]);
+  const before = await totalOf(ramped);
+  const [report] = await reconcile(realm, nobody);
+  deepEqual([report.lifted, report.obstacles], [true, []]);
+  deepEqual(report.taken, [{ hash, purpose: "sweep", paid: [], unmatched: [], late: order }]);
+  await ramped.until(() => isSwept(ramped));
+  equal(await totalOf(ramped) - before, 20);
+  await ramped.agree();
+});
+
+Deno.test("gas on Tron that was sent ahead, was given up, and is mined after it was sent again costs its fee, and its sweep goes on", async () => {
+  await using ramped = await openTronRamp({ asset: "USDT_TRON", gas: 500_000_000n });
+  const { realm, node } = ramped;
+  const { contract } = findAsset("USDT_TRON")!;
+  const { kept } = await sweepKept(
+    ramped,
+    (address) => payToken(node, contract!, address, 20_000_000n),
+    "gas",
+  );
+  const [order, hash] = await giveUp(ramped);
+  const before = await totalOf(ramped);
+  await mineLate(ramped, kept[0]);
+  const [report] = await reconcile(realm, nobody);
+  deepEqual([report.lifted, report.obstacles], [true, []]);
+  deepEqual(report.taken, [{ hash, purpose: "recovered", paid: [], unmatched: [], late: order }]);
+  await ramped.until(() => isSwept(ramped));
+  equal(await totalOf(ramped) - before, 20);
+  await ramped.agree();
+});
+
+Deno.test("a sweep on Tron that is mined late beside another of the same account, which was sent since, is booked beside it", async () => {
+  await using ramped = await openTronRamp({ total: 500_000_000n });
+  const { realm, node } = ramped;
+  const { kept, address } = await sweepKept(ramped, (to) => node.pay(to, 20_000_000n));
+  const [order, hash] = await giveUp(ramped);
+  const later = keepBack(ramped, "sweep");
+  await ramped.until(() => Promise.resolve(later.length > 0));
+  const before = await totalOf(ramped);
   await node.pay(address, 30_000_000n);
-  await ramped.until(async () => {
-    const [{ count }] = await rowsOf<{ count: number }>(
-      realm,
-      "select count(*)::integer as count from deposits where status = 'CONFIRMED' and sweep is not null",
-    );
-    const open = await rowsOf(
-      realm,
-      "select from chain_orders where state in ('new', 'planned', 'signed', 'sent', 'mined')",
-    );
-    return count === 3 && open.length === 0;
-  });
+  await mineLate(ramped, kept[0]);
+  const [report] = await reconcile(realm, nobody);
+  deepEqual(report.taken, [{ hash, purpose: "sweep", paid: [], unmatched: [], late: order }]);
+  await send(ramped, later[0]);
+  node.trick = () => undefined;
+  await ramped.until(() => isSwept(ramped));
+  deepEqual(await rowsOf(realm, "select state from sweeps where beside"), [{ state: "done" }]);
+  ok(await totalOf(ramped) - before > 45);
   await ramped.agree();
 });

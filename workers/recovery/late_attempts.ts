@@ -145,11 +145,13 @@ async function readLate(work: LateSearch, late: SeenAttempt): Promise<FoundTrans
   const found = await readFound(context, chain, place, mined);
   if (found === null) throw new ChainError("unavailable", "no address of ours signed it");
   const members = await reading(context.pool, (db) => selectBatched(db, order.id));
+  const { id, ramp, purpose } = order;
   return {
     ...found,
     from: order.sender,
-    payments: status.success ? found.payments : [],
-    late: { id: order.id, ramp: order.ramp, withdrawals: withdrawalsOf([order, ...members]) },
+    // A sweep that failed in its block ends as one: its fee is its deposit account's.
+    payments: status.success || purpose === "sweep" ? found.payments : [],
+    late: { id, ramp, purpose, withdrawals: withdrawalsOf([order, ...members]) },
   };
 }
 

@@ -1,0 +1,164 @@
+/** Sweeps on chains with coins or nonces that were given up, and are mined all the same. */
+import { deepEqual, equal, fail, match, ok, rejects } from "node:assert/strict";
+import { brokenConstraint } from "../../db/errors.ts";
+import { lockOrder } from "../../db/sending/chain_orders.ts";
+import { renewOrder, scheduleOrder } from "../../domain/sending/chain_orders.ts";
+import { signCall } from "../support/evm_by_hand.ts";
+import { workerContextOf } from "../support/evm_fixture.ts";
+import { reconcile } from "../support/installation.ts";
+import { isKilled } from "../support/killed_reconcile.ts";
+import { hasLitecoind } from "../support/nodes/litecoind.ts";
+import { driftsOf, mineUntil, openRampFixture, type RampFixture } from "../support/ramp_fixture.ts";
+import { rowsOf, type TestRealm } from "../support/realm.ts";
+import { COIN, follow, LITECOIN, openUtxoRamp } from "../support/utxo_fixture.ts";
+
+const ETHER = 10n ** 18n;
+const nobody = () => fail("nobody is asked");
+const SENT =
+  "select id as order, hash from chain_orders where purpose = 'sweep' and state = 'sent'";
+
+/** Gives the sent sweep up, as where nodes show another transaction with its nonce or coins. */
+async function giveUp(realm: TestRealm) {
+  const [sent] = await rowsOf<{ order: string; hash: string }>(realm, SENT);
+  const actor = { ...realm.admin.actor, at: Date.now() };
+  const proof = { proof: "consumed", by: `0x${"ab".repeat(32)}`, height: 1 } as const;
+  await realm.command(async (tx) => {
+    await renewOrder(tx, actor, (await lockOrder(tx, sent.order))!, proof);
+    await scheduleOrder(tx, actor, sent.order);
+  });
+  return sent;
+}
+
+async function assertSeen(realm: TestRealm, hash: string): Promise<void> {
+  const [row] = await rowsOf<{ detail: string }>(
+    realm,
+    "select quarantined ->> 'detail' as detail from ramps where quarantined is not null",
+  );
+  match(row?.detail ?? "no quarantine", new RegExp(`^${hash} .* was given up, and was mined`));
+}
+
+const OPEN = `select from sweeps where state not in ('done', 'failed')
+  union all select from accounts where type = 'deposit' and total <> 0`;
+
+Deno.test({
+  name:
+    "LTC: a sweep that is mined after it was given up is booked as the sweep that it was, and the books agree with the chain",
+  ignore: !hasLitecoind(),
+  fn: async () => {
+    await using funded = await openUtxoRamp(LITECOIN);
+    const { realm, node } = funded;
+    await funded.deposit(2n * COIN);
+    await funded.until(async () => (await rowsOf(realm, SENT)).length > 0);
+    const { order, hash } = await giveUp(realm);
+    await node.mine(3);
+    await funded.follow();
+    await assertSeen(realm, hash);
+    const [report] = await reconcile(realm, nobody);
+    deepEqual([report.lifted, report.obstacles], [true, []]);
+    deepEqual(report.taken, [{ hash, purpose: "sweep", paid: [], unmatched: [], late: order }]);
+    await funded.until(async () => (await rowsOf(realm, OPEN)).length === 0);
+    await follow(funded, 3);
+    ok(Number((await funded.account(funded.virtual)).balance.total) > 1.99);
+    await funded.agree();
+  },
+});
+
+/** A ramp of ETH, a virtual account, and a deposit at it whose sweep is in the node's pool. */
+async function openSwept() {
+  const fixture = await openRampFixture({ testnet: false });
+  const { realm, anvil } = fixture;
+  const ramp = await fixture.ramp();
+  const body = { type: "virtual", asset: "ETH", ramp: ramp.id };
+  const virtual = (await realm.admin.send("POST", "/v1/accounts", body)).body.id as string;
+  const { address } = await fixture.address(virtual);
+  await anvil.pool({ to: address, value: ETHER });
+  await mineUntil(fixture, async () => (await rowsOf(realm, SENT)).length > 0);
+  return { fixture, virtual, address, to: ramp.address };
+}
+
+async function assertSwept(fixture: RampFixture, virtual: string): Promise<void> {
+  await mineUntil(fixture, async () => (await rowsOf(fixture.realm, OPEN)).length === 0);
+  await fixture.mine(3);
+  const { total } = (await fixture.account(virtual)).balance;
+  ok(total.startsWith("0.999"), total);
+  deepEqual(await driftsOf(fixture), [["ETH", "0"]]);
+}
+
+Deno.test("a sweep on Ethereum that is mined after it was given up is booked as the sweep that it was, once, and nothing but that", async () => {
+  const { fixture, virtual } = await openSwept();
+  await using _ = fixture;
+  const { realm } = fixture;
+  const { order, hash } = await giveUp(realm);
+  await fixture.mine(70);
+  await assertSeen(realm, hash);
+  const elsewhere = realm.command(async (tx) => {
+    const [{ id }] = await tx<{ id: string }[]>`
+      insert into chain_orders (id, chain, network, ramp, purpose, reference_id, sender, request, amount, nonce, hash,
+        height, confirmations, state, created_at)
+      select gen_random_uuid(), chain, network, ramp, 'sweep', reference_id, '0x' || repeat('1', 40), request, 1, 0,
+        ${hash}, 1, 1, 'mined', now() from chain_orders where id = ${order} returning id`;
+    await tx`update order_attempts set late_order_id = ${id} where hash = ${hash}`;
+  });
+  await rejects(elsewhere, (error) => brokenConstraint(error) === "order_attempts_change");
+  const [report] = await reconcile(realm, nobody);
+  deepEqual([report.lifted, report.obstacles], [true, []]);
+  deepEqual(report.taken, [{ hash, purpose: "sweep", paid: [], unmatched: [], late: order }]);
+  await assertSwept(fixture, virtual);
+  const [again] = await rowsOf<{ count: number }>(
+    realm,
+    "select count(*)::integer as count from chain_orders where hash = $1 and state = 'done'",
+    [hash],
+  );
+  equal(again.count, 1);
+});
+
+Deno.test("a sweep on Ethereum that is mined late, and failed in its block, costs its deposit account the fee, and the rest is swept", async () => {
+  const { fixture, virtual, to } = await openSwept();
+  await using _ = fixture;
+  const { realm, anvil } = fixture;
+  const { hash } = await giveUp(realm);
+  await anvil.rpc("anvil_setCode", to, "0x60006000fd");
+  await fixture.mine(70);
+  await assertSeen(realm, hash);
+  const [report] = await reconcile(realm, nobody);
+  deepEqual([report.lifted, report.obstacles, report.taken.length], [true, [], 1]);
+  await anvil.rpc("anvil_setCode", to, "0x");
+  const failed = "select from chain_orders where hash = '" + hash + "' and state = 'failed'";
+  await mineUntil(fixture, async () => (await rowsOf(realm, failed)).length > 0);
+  deepEqual(await driftsOf(fixture), [["ETH", "0"]]);
+  await rowsOf(realm, "update sweeps set updated_at = now() - interval '8 days'");
+  await rowsOf(realm, "update deposits set updated_at = now() - interval '1 day'");
+  await assertSwept(fixture, virtual);
+});
+
+Deno.test("a sweep on Ethereum that is mined late, and loses its block before it is booked, is given back, puts its ramp in quarantine, and the deposit is swept", async () => {
+  const { fixture, virtual, address } = await openSwept();
+  await using _ = fixture;
+  const { realm, anvil } = fixture;
+  const context = await workerContextOf(realm);
+  const rival = await signCall({ realm, context, address }, { to: address, value: 1n });
+  context.chains.close();
+  const { hash } = await giveUp(realm);
+  const fork = await anvil.rpc<string>("evm_snapshot");
+  await fixture.mine(70);
+  await assertSeen(realm, hash);
+  const booked = "select late_order_id as id from order_attempts where late_order_id is not null";
+  for (let steps = 0; (await rowsOf(realm, booked)).length === 0; steps++) {
+    await isKilled(realm, steps);
+  }
+  await anvil.rpc("evm_revert", fork);
+  await anvil.rpc("anvil_dropAllTransactions");
+  await anvil.rpc("eth_sendRawTransaction", rival);
+  await anvil.mine(90);
+  await mineUntil(fixture, async () => (await rowsOf(realm, booked)).length === 0);
+  const [{ detail }] = await rowsOf<{ detail: string }>(
+    realm,
+    "select quarantined ->> 'detail' as detail from ramps",
+  );
+  ok(detail, "it is in quarantine");
+  const [report] = await reconcile(realm, nobody);
+  deepEqual([report.lifted, report.obstacles], [true, []]);
+  await mineUntil(fixture, async () => (await fixture.account(virtual)).balance.total !== "0");
+  await fixture.mine(3);
+  deepEqual(await driftsOf(fixture), [["ETH", "0"]]);
+});
