@@ -1341,6 +1341,7 @@ table order_attempts (
   proof_height integer
   proof_reached bigint
   seen_height integer
+  told_height integer
   late boolean not null default false
   late_order_id uuid
   created_at timestamp with time zone not null
@@ -1364,12 +1365,14 @@ constraint order_attempts_reached CHECK (((proof_reached IS NULL) OR (proof = 'e
 constraint order_attempts_seen CHECK ((seen_height >= 0))
 constraint order_attempts_sent CHECK (((sent_at IS NULL) OR (raw IS NOT NULL)))
 constraint order_attempts_signed CHECK (((hash IS NULL) = (raw IS NULL)))
+constraint order_attempts_told_height_check CHECK ((told_height >= 0))
 constraint order_attempts_unreadable CHECK (((NOT unreadable) OR (plan = '{}'::text)))
 CREATE INDEX order_attempts_consumed ON order_attempts USING btree (created_at) WHERE (proof = 'consumed'::text)
 CREATE UNIQUE INDEX order_attempts_hash ON order_attempts USING btree (hash) WHERE (hash IS NOT NULL)
 CREATE INDEX order_attempts_late ON order_attempts USING btree (order_id) WHERE (late AND (late_order_id IS NULL))
 CREATE UNIQUE INDEX order_attempts_late_order ON order_attempts USING btree (late_order_id) WHERE (late_order_id IS NOT NULL)
 CREATE INDEX order_attempts_orphaned ON order_attempts USING btree (order_id) WHERE (proof = 'orphaned'::text)
+CREATE INDEX order_attempts_told ON order_attempts USING btree (order_id) WHERE ((told_height IS NOT NULL) AND (seen_height IS NULL))
 CREATE TRIGGER order_attempts_change BEFORE INSERT OR UPDATE OF order_id, attempt, plan, inputs, hash, raw, expires, fee, sent_at, outcome, cancels, borne_by, unreadable, dropped, proof, proof_by, proof_height, proof_reached, late_order_id, created_at ON order_attempts FOR EACH ROW EXECUTE FUNCTION check_attempt()
 CREATE TRIGGER order_attempts_forgotten BEFORE UPDATE OF seen_height ON order_attempts FOR EACH ROW WHEN (((old.seen_height IS DISTINCT FROM new.seen_height) AND (old.seen_height IS NOT NULL))) EXECUTE FUNCTION check_forgotten()
 CREATE TRIGGER order_attempts_given_up BEFORE UPDATE OF late ON order_attempts FOR EACH ROW WHEN ((old.late IS DISTINCT FROM new.late)) EXECUTE FUNCTION check_late()
@@ -2595,7 +2598,7 @@ begin
   select * into o from chain_orders where id = new.order_id for update;
   if tg_op = 'INSERT' then
     fault := case
-      when new.late or new.late_order_id is not null or new.seen_height is not null then 'begins in no block'
+      when new.late or new.late_order_id is not null or new.seen_height is not null or new.told_height is not null then 'begins in no block'
       when o.state = 'mined' and new.hash = o.hash and not new.dropped and in_quarantine(o.ramp)
           and not exists (select 1 from order_attempts c where c.order_id = o.id)
         then null

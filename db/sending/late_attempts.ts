@@ -30,6 +30,51 @@ export async function markAttemptsSeen(
   }) h, lateral (select ctid from order_attempts where hash = h offset 0) f))`;
 }
 
+/**
+ * Records the blocks in which fewer nodes than the quorum show attempts, also of orders that are open: one that is canceled
+ * later is given up then.
+ */
+export async function markAttemptsTold(
+  tx: Tx,
+  place: NetworkKey,
+  told: readonly { hash: string; height: number }[],
+): Promise<void> {
+  await tx`
+    update order_attempts k set told_height = g.height
+    from jsonb_to_recordset(${tx.json(told as never)}) g(hash text, height integer), chain_orders o
+    where k.hash = g.hash and k.told_height is distinct from g.height and k.seen_height is null
+      and o.id = k.order_id and o.chain = ${place.chain} and o.network = ${place.network}
+      and k.ctid = any (array(
+        select f.ctid from jsonb_array_elements_text(${
+    tx.json(told.map(({ hash }) => hash))
+  }) h, lateral (select ctid from order_attempts where hash = h offset 0) f))`;
+}
+
+/** Lists the attempts that were given up, and that too few nodes show in a block; oldest first. */
+export async function selectTold(
+  db: Db,
+  place: NetworkKey,
+  of: { ramps: readonly string[] | null; limit: number },
+): Promise<SeenAttempt[]> {
+  const ramps = `{${(of.ramps ?? []).join(",")}}`;
+  return await db<SeenAttempt[]>`
+    select k.hash, k.told_height as height, k.order_id as order
+    from order_attempts k join chain_orders o on o.id = k.order_id
+    where k.told_height is not null and k.seen_height is null and is_given_up(k)
+      and o.chain = ${place.chain} and o.network = ${place.network}
+      and (${of.ramps === null} or o.ramp = any (${ramps}::text::uuid[]))
+    order by k.told_height, k.hash limit ${of.limit}`;
+}
+
+/** Forgets the block in which too few nodes showed an attempt, unless it was told of another one since. */
+export async function forgetTold(
+  tx: Tx,
+  { hash, height }: { hash: string; height: number },
+): Promise<void> {
+  await tx`
+    update order_attempts set told_height = null where hash = ${hash} and told_height = ${height}`;
+}
+
 /** Forgets the blocks above a height: the chain has lost them. What an order books that has not ended stays its. */
 export async function forgetSeenAbove(
   tx: Tx,
@@ -44,6 +89,12 @@ export async function forgetSeenAbove(
       union
       select o.id from order_attempts k join chain_orders o on o.id = k.order_id
       where k.late and k.late_order_id is null and o.chain = ${chain} and o.network = ${network})`;
+  await tx`
+    update order_attempts set told_height = null where told_height > ${height} and seen_height is null
+      and order_id in (
+        select o.id from order_attempts k join chain_orders o on o.id = k.order_id
+        where k.told_height is not null and k.seen_height is null
+          and o.chain = ${chain} and o.network = ${network})`;
   await tx`
     update order_attempts set seen_height = null
     where seen_height > ${height} and late_order_id in (

@@ -27,7 +27,11 @@ import {
 } from "../../db/accounts/onchain_balances.ts";
 import { freezeRamps } from "../../db/accounts/ramps.ts";
 import { forgetAbove, markConsumed, upsertCoins } from "../../db/chains/scan_results.ts";
-import { forgetSeenAbove, markAttemptsSeen } from "../../db/sending/late_attempts.ts";
+import {
+  forgetSeenAbove,
+  markAttemptsSeen,
+  markAttemptsTold,
+} from "../../db/sending/late_attempts.ts";
 import {
   deleteMatched,
   deleteUnmatchedAbove,
@@ -90,7 +94,8 @@ export async function recordFound(
 
 /**
  * Records the blocks of transactions that expire, where as many nodes as the quorum show them: what was seen in a block
- * is not given up as expired. On other chains those of transactions that were given up.
+ * is not given up as expired. On other chains those of transactions that were given up. What fewer nodes show is noted
+ * as their word: nodes are asked about it again.
  */
 export async function markSeen(
   tx: Tx,
@@ -101,6 +106,8 @@ export async function markSeen(
     ...{ hash, height, expires: input.endsWith(`:${hash}`) },
   }));
   if (seen.length > 0) await markAttemptsSeen(tx, place, seen);
+  const told = consumed.filter(({ few }) => few).map(({ hash, height }) => ({ hash, height }));
+  if (told.length > 0) await markAttemptsTold(tx, place, told);
 }
 
 /**

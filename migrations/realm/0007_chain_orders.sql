@@ -142,6 +142,7 @@ create table order_attempts (
   proof_height integer check (proof_height >= 0),
   proof_reached bigint check (proof_reached >= 0),
   seen_height integer,
+  told_height integer check (told_height >= 0),
   late boolean not null default false,
   late_order_id uuid references chain_orders (id),
   created_at timestamptz not null,
@@ -165,6 +166,7 @@ create unique index order_attempts_hash on order_attempts (hash) where hash is n
 create index order_attempts_orphaned on order_attempts (order_id) where proof = 'orphaned';
 create unique index order_attempts_late_order on order_attempts (late_order_id) where late_order_id is not null;
 create index order_attempts_late on order_attempts (order_id) where late and late_order_id is null;
+create index order_attempts_told on order_attempts (order_id) where told_height is not null and seen_height is null;
 create index order_attempts_consumed on order_attempts (created_at) where proof = 'consumed';
 create function refuse_signature() returns trigger language plpgsql as $$
 begin
@@ -190,6 +192,8 @@ comment on column order_attempts.proof_reached is 'Of an expiry, the final point
 comment on column order_attempts.proof_by is 'The transaction that took an input, where the chain tells.';
 comment on column order_attempts.seen_height is
   'The block in which a scan saw it, on chains where transactions expire, or because it was given up; null while no scanned block has it.';
+comment on column order_attempts.told_height is
+  'The block that has it by the word of fewer nodes than the quorum. Where it was given up, nodes are asked until they agree, and a quarantine goes on.';
 comment on column order_attempts.late is 'Seen in a block, or booked, although its order had given it up.';
 comment on column order_attempts.late_order_id is
   'The order that books it, because it was mined after it was given up.';
@@ -414,7 +418,7 @@ begin
   select * into o from chain_orders where id = new.order_id for update;
   if tg_op = 'INSERT' then
     fault := case
-      when new.late or new.late_order_id is not null or new.seen_height is not null then 'begins in no block'
+      when new.late or new.late_order_id is not null or new.seen_height is not null or new.told_height is not null then 'begins in no block'
       when o.state = 'mined' and new.hash = o.hash and not new.dropped and in_quarantine(o.ramp)
           and not exists (select 1 from order_attempts c where c.order_id = o.id)
         then null

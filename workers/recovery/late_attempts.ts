@@ -6,37 +6,35 @@
  * @module
  */
 import type { QuarantinedRamp } from "../../db/recovery/recoveries.ts";
-import { selectOrder } from "../../db/sending/chain_orders.ts";
 import {
   forgetSeen,
   type SeenAttempt,
   selectLateAttempts,
   selectSeenOpen,
+  selectTold,
 } from "../../db/sending/late_attempts.ts";
-import { selectAttempts } from "../../db/sending/order_attempts.ts";
 import { reading } from "../../db/transaction.ts";
 import { selectBatched } from "../../db/withdrawals/withdrawal_batches.ts";
-import type { ChainNetwork } from "../../domain/chains/networks.ts";
 import { DomainError } from "../../domain/errors.ts";
 import type { FoundTransaction } from "../../domain/recovery/found_transactions.ts";
 import { takeIn, type Taken } from "../../domain/recovery/recoveries.ts";
 import type { OrderRow } from "../../domain/sending/chain_orders.ts";
 import { type Chain, ChainError } from "../chains/chain.ts";
 import type { StatusQuery, TransactionStatus } from "../chains/outgoing.ts";
+import {
+  type AttemptSearch,
+  isDropped,
+  isGone,
+  isUnmined,
+  questionOf,
+} from "../scanning/attempt_questions.ts";
+import { TOLD_MAX } from "../scanning/told_attempts.ts";
 import { readFound } from "../sending/found_transactions.ts";
-import { signedOf } from "../sending/signing.ts";
-import type { WorkerContext } from "../worker_context.ts";
 
 /** Where such transactions are sought. */
-export interface LateSearch {
-  readonly context: WorkerContext;
-  readonly chain: Chain;
-  readonly place: ChainNetwork;
+export interface LateSearch extends AttemptSearch {
   readonly ramps: readonly QuarantinedRamp[];
 }
-
-/** Heights around one without a block whose blocks prove by their links that it has none. */
-const AROUND = 64;
 
 /**
  * Recovers what was given up and mined; one that cannot be booked yet is an obstacle. One that nodes only seemed to have
@@ -47,6 +45,13 @@ export async function takeMinedLate(work: LateSearch, obstacles: string[]): Prom
   const { context, place } = work;
   const ids = work.ramps.map(({ account }) => account);
   const late = await reading(context.pool, (db) => selectLateAttempts(db, place, ids));
+  const of = { ramps: ids, limit: TOLD_MAX };
+  for (const one of await reading(context.pool, (db) => selectTold(db, place, of))) {
+    obstacles.push(
+      `too few nodes say that block ${one.height} has ${one.hash} of order ${one.order}, which was given up: find out` +
+        " which omit or invent it, take them out of the configuration, and run it again",
+    );
+  }
   const taken: Taken[] = [];
   for (const one of late) {
     try {
@@ -101,26 +106,6 @@ export async function forgetVanished(work: LateSearch, obstacles: string[]): Pro
   return forgotten;
 }
 
-/** An order, and the question to nodes about one of its attempts. */
-interface Asked {
-  readonly order: OrderRow;
-  readonly query: StatusQuery;
-}
-
-async function questionOf(
-  { context, chain, place }: LateSearch,
-  { hash, height, order: id }: SeenAttempt,
-): Promise<Asked> {
-  const { order, attempts } = await reading(context.pool, async (db) => ({
-    order: (await selectOrder(db, id))!,
-    attempts: await selectAttempts(db, id),
-  }));
-  const signed = signedOf(attempts.find((one) => one.hash === hash)!);
-  const depth = context.chains.depth({ chain: chain.id, testnet: place.network !== "main" });
-  const since = Math.min(order.since ?? 0, height);
-  return { order, query: { attempts: [signed], since, depth } };
-}
-
 /**
  * Reads what one moved, by the word of as many nodes as the quorum; null where all prove that it is in no block, and the
  * one in which a scan saw it is read anew without it.
@@ -155,49 +140,6 @@ async function readLate(work: LateSearch, late: SeenAttempt): Promise<FoundTrans
   };
 }
 
-/** Whether no node has an attempt in a block: all deny it, and the block that a scan saw is read without it. */
-async function isGone(
-  work: LateSearch,
-  seen: SeenAttempt,
-  { order, query }: Asked,
-  isDenied: (status: TransactionStatus) => boolean,
-): Promise<boolean> {
-  const status = await work.chain.status({ ...query, all: true });
-  if (!isDenied(status)) return false;
-  return await isReadWithout(work, seen, {
-    signer: order.sender,
-    inputs: query.attempts[0].inputs,
-  });
-}
-
-/**
- * Reads a block, and tells whether a transaction is not in it. Where the height has no block now, those around it prove
- * that by their links, and are read too.
- *
- * @throws {ChainError} `unavailable` where nodes do not show it any more
- */
-async function isReadWithout(
-  { chain }: LateSearch,
-  { hash, height }: SeenAttempt,
-  { signer, inputs }: { signer: string; inputs: readonly string[] },
-): Promise<boolean> {
-  const contracts = new Set<string>();
-  const watch = { addresses: new Set([signer]), inputs: new Set(inputs), contracts };
-  const head = await chain.head();
-  for (const around of [0, AROUND]) {
-    const to = Math.min(head.height, height + around);
-    let below = false;
-    let above = false;
-    for await (const { block, consumed } of chain.scan(Math.max(0, height - around), to, watch)) {
-      if (consumed.some((one) => one.hash === hash)) return false;
-      below ||= block.height <= height;
-      above ||= block.height >= height;
-    }
-    if (below && above) return true;
-  }
-  throw new ChainError("unavailable", `nodes do not show block ${height}: add one that keeps it`);
-}
-
 /** Whether nodes still show a block. */
 async function isKept({ chain }: LateSearch, height: number): Promise<boolean> {
   try {
@@ -206,15 +148,6 @@ async function isKept({ chain }: LateSearch, height: number): Promise<boolean> {
     if (error instanceof ChainError) return false;
     throw error;
   }
-}
-
-function isDropped({ state }: TransactionStatus): boolean {
-  return state === "dropped";
-}
-
-/** What does not expire may be mined later, and is found anew then. */
-function isUnmined({ state }: TransactionStatus): boolean {
-  return state !== "mined";
 }
 
 function isFinal(

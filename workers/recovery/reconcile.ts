@@ -22,7 +22,7 @@ import {
 } from "../../db/recovery/recoveries.ts";
 import { skipIndices } from "../../db/recovery/passed_over.ts";
 import { selectDatabaseTime } from "../../db/health.ts";
-import { selectLateAttempts } from "../../db/sending/late_attempts.ts";
+import { selectLateAttempts, selectTold } from "../../db/sending/late_attempts.ts";
 import { reading } from "../../db/transaction.ts";
 import type { Network } from "../../domain/chains/addresses.ts";
 import type { ChainId } from "../../domain/assets.ts";
@@ -376,6 +376,7 @@ async function lift(
     const { coins } = chain.traits;
     if (coins && (await selectUnknownSpends(tx, place, ids)).length > 0) return false;
     if ((await selectLateAttempts(tx, place, ids)).length > 0) return false;
+    if ((await selectTold(tx, place, { ramps: ids, limit: 1 })).length > 0) return false;
     const waiting = await selectUnsigned(tx, place, ids);
     if (waiting.some(({ id }) => unasked.has(id))) return false;
     const held = await selectHeldDeposits(tx, place, { ramps: ids });

@@ -11,6 +11,7 @@ import {
   updateScanState,
   updateWarning,
 } from "../../db/chains/cursors.ts";
+import { selectTold } from "../../db/sending/late_attempts.ts";
 import { countSpenderless } from "../../db/sending/utxos.ts";
 import { countUnconfirmed } from "../../db/deposits/deposit_proofs.ts";
 import { selectWatched, selectWatchedInputs } from "../../db/deposits/deposits.ts";
@@ -30,6 +31,7 @@ import { recoverPaid } from "./passed_addresses.ts";
 import { beginCursor } from "./ramp_opening.ts";
 import { logFailure, logRecovery } from "./scan_failures.ts";
 import { foundIn, scanAgain } from "./second_scan.ts";
+import { askTold, TOLD_MAX } from "./told_attempts.ts";
 import { readTimedHead } from "./timed_quarantines.ts";
 
 /** How a pass ended: at the newest block, with more blocks to scan, or without progress. */
@@ -115,6 +117,7 @@ async function readNewBlocks(
       await refreshOnchainBalances(context, chain, { place, height, last, reached, watch });
     }
     await context.step((tx) => reviveSweeps(tx, context.actor, place));
+    await askTold({ context, chain, place });
   }
   await warn(context, chain, known);
   if (caughtUp) return "caught up";
@@ -138,7 +141,11 @@ async function warn(context: WorkerContext, chain: Chain, known: CursorRow): Pro
     ? await reading(context.pool, (db) => countSpenderless(db, known))
     : 0;
   const lost = gone === 0 ? [] : [`${gone} coins are gone, and no block shows their spenders`];
-  const warnings = [...lost, ...waiting, ...chain.reports()];
+  const of = { ramps: null, limit: TOLD_MAX };
+  const told = (await reading(context.pool, (db) => selectTold(db, known, of))).map((one) =>
+    `too few nodes say that block ${one.height} has ${one.hash}, which was given up`
+  );
+  const warnings = [...told, ...lost, ...waiting, ...chain.reports()];
   const warning = warnings.length === 0 ? null : warnings.join("; ").slice(0, 500);
   if (warning === known.warning) return;
   await writing(context.pool, (db) => updateWarning(db, known, warning));

@@ -1,0 +1,99 @@
+/**
+ * Questions to nodes about single attempts: whether a block has one, or whether all nodes deny what some of them, or a scan,
+ * have told.
+ * @module
+ */
+import { selectOrder } from "../../db/sending/chain_orders.ts";
+import type { SeenAttempt } from "../../db/sending/late_attempts.ts";
+import { selectAttempts } from "../../db/sending/order_attempts.ts";
+import { reading } from "../../db/transaction.ts";
+import type { ChainNetwork } from "../../domain/chains/networks.ts";
+import type { OrderRow } from "../../domain/sending/chain_orders.ts";
+import { type Chain, ChainError } from "../chains/chain.ts";
+import type { StatusQuery, TransactionStatus } from "../chains/outgoing.ts";
+import { signedOf } from "../sending/signing.ts";
+import type { WorkerContext } from "../worker_context.ts";
+
+/** Where nodes are asked. */
+export interface AttemptSearch {
+  readonly context: WorkerContext;
+  readonly chain: Chain;
+  readonly place: ChainNetwork;
+}
+
+/** Heights around one without a block whose blocks prove by their links that it has none. */
+const AROUND = 64;
+
+/** An order, and the question to nodes about one of its attempts. */
+export interface Asked {
+  readonly order: OrderRow;
+  readonly query: StatusQuery;
+}
+
+/** Makes the question to nodes about an attempt, by its order. */
+export async function questionOf(
+  { context, chain, place }: AttemptSearch,
+  { hash, height, order: id }: SeenAttempt,
+): Promise<Asked> {
+  const { order, attempts } = await reading(context.pool, async (db) => ({
+    order: (await selectOrder(db, id))!,
+    attempts: await selectAttempts(db, id),
+  }));
+  const signed = signedOf(attempts.find((one) => one.hash === hash)!);
+  const depth = context.chains.depth({ chain: chain.id, testnet: place.network !== "main" });
+  const since = Math.min(order.since ?? 0, height);
+  return { order, query: { attempts: [signed], since, depth } };
+}
+
+/** Whether no node has an attempt in a block: all deny it, and the block that a scan saw is read without it. */
+export async function isGone(
+  work: AttemptSearch,
+  seen: SeenAttempt,
+  { order, query }: Asked,
+  isDenied: (status: TransactionStatus) => boolean,
+): Promise<boolean> {
+  const status = await work.chain.status({ ...query, all: true });
+  if (!isDenied(status)) return false;
+  return await isReadWithout(work, seen, {
+    signer: order.sender,
+    inputs: query.attempts[0].inputs,
+  });
+}
+
+/**
+ * Reads a block, and tells whether a transaction is not in it. Where the height has no block now, those around it prove
+ * that by their links, and are read too.
+ *
+ * @throws {ChainError} `unavailable` where nodes do not show it any more
+ */
+async function isReadWithout(
+  { chain }: AttemptSearch,
+  { hash, height }: SeenAttempt,
+  { signer, inputs }: { signer: string; inputs: readonly string[] },
+): Promise<boolean> {
+  const contracts = new Set<string>();
+  const watch = { addresses: new Set([signer]), inputs: new Set(inputs), contracts };
+  const head = await chain.head();
+  for (const around of [0, AROUND]) {
+    const to = Math.min(head.height, height + around);
+    let below = false;
+    let above = false;
+    for await (const { block, consumed } of chain.scan(Math.max(0, height - around), to, watch)) {
+      if (consumed.some((one) => one.hash === hash)) return false;
+      below ||= block.height <= height;
+      above ||= block.height >= height;
+    }
+    if (below && above) return true;
+  }
+  throw new ChainError("unavailable", `nodes do not show block ${height}: add one that keeps it`);
+}
+
+/** Whether nodes prove that it can never be mined. */
+export function isDropped({ state }: TransactionStatus): boolean {
+  return state === "dropped";
+}
+
+/** Whether no node has it in a block: what does not expire may be mined later, and is found anew then. */
+export function isUnmined({ state }: TransactionStatus): boolean {
+  return state !== "mined";
+}
