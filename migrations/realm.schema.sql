@@ -1367,6 +1367,7 @@ constraint order_attempts_sent CHECK (((sent_at IS NULL) OR (raw IS NOT NULL)))
 constraint order_attempts_signed CHECK (((hash IS NULL) = (raw IS NULL)))
 constraint order_attempts_told_height_check CHECK ((told_height >= 0))
 constraint order_attempts_unreadable CHECK (((NOT unreadable) OR (plan = '{}'::text)))
+CREATE INDEX order_attempts_cancels ON order_attempts USING btree (created_at) WHERE cancels
 CREATE INDEX order_attempts_consumed ON order_attempts USING btree (created_at) WHERE (proof = 'consumed'::text)
 CREATE UNIQUE INDEX order_attempts_hash ON order_attempts USING btree (hash) WHERE (hash IS NOT NULL)
 CREATE INDEX order_attempts_late ON order_attempts USING btree (order_id) WHERE (late AND (late_order_id IS NULL))
@@ -3747,7 +3748,7 @@ CREATE OR REPLACE FUNCTION is_given_up(k order_attempts)
  STABLE
 AS $function$
   select k.hash is not null and (k.dropped or exists (select from chain_orders o where o.id = k.order_id
-    and (o.state = 'canceled' or o.state = 'failed' and o.hash is distinct from k.hash)))
+    and (o.state = 'canceled' or (o.state = 'failed' or o.state = 'done' and k.cancels) and o.hash is distinct from k.hash)))
 $function$;
 
 CREATE OR REPLACE FUNCTION is_heard(p_type text)

@@ -179,6 +179,10 @@ export async function selectWatchedInputs(db: Db, place: NetworkKey): Promise<st
     where k.proof = 'consumed' and k.created_at > now() - interval '90 days' and k.hash is not null
       and o.chain = ${place.chain} and o.network = ${place.network} and o.sender ^@ '0x'
     union
+    select unnest(k.inputs) from order_attempts k join chain_orders o on o.id = k.order_id
+    where k.cancels and k.created_at > now() - interval '90 days' and k.hash is not null
+      and o.chain = ${place.chain} and o.network = ${place.network} and o.state = 'done'
+    union
     select hash || ':' || index from coins
     where chain = ${place.chain} and network = ${place.network} and spent_height is null`;
   return rows.map((row) => row.input);

@@ -65,6 +65,13 @@ export async function releaseFound(tx: Tx, order: string): Promise<string[]> {
   return rows.map(({ id }) => id).toSorted();
 }
 
+/** Lists the withdrawals that an operator had called paid, and that a recovered order is known to have paid; oldest first. */
+export async function selectFoundFor(db: Db, order: string): Promise<string[]> {
+  const rows = await db<{ id: string }[]>`
+    select id from withdrawals where found_order_id = ${order} order by id`;
+  return rows.map(({ id }) => id);
+}
+
 /** A found payment of what a withdrawal was to pay that nobody is known to have ordered. */
 export interface UnmatchedLike extends FoundPart {
   withdrawal: string;

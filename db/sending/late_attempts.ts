@@ -111,7 +111,7 @@ export async function forgetSeen(
   { hash, height }: { hash: string; height: number },
 ): Promise<void> {
   await tx`
-    update order_attempts k set seen_height = null, late = late_order_id is not null
+    update order_attempts k set seen_height = null, told_height = null, late = late_order_id is not null
     where hash = ${hash} and seen_height = ${height} and (late_order_id is null
       or exists (select from chain_orders o where o.id = k.late_order_id and o.state in ('sent', 'mined')))`;
   await tx`

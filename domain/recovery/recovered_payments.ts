@@ -20,6 +20,7 @@ import { bookGas } from "../sending/network_fees.ts";
 import { endWithBatch } from "../sending/order_states.ts";
 import { quarantine } from "../sending/quarantine.ts";
 import { divideFee } from "../withdrawals/withdrawal_batches.ts";
+import { tellDisplaced } from "./displaced_orders.ts";
 import { announceAll, settleWithdrawals } from "../withdrawals/withdrawal_settlement.ts";
 
 /** One payment of a recovered order, as its request keeps it. */
@@ -51,6 +52,7 @@ export async function settleRecovered(tx: LedgerTx, actor: Actor, order: OrderRo
   const spared = new Map(paying.map((part) => [part.order!, sparedOf(part)]));
   await settleWithdrawals(tx, actor, await endWithBatch(tx, ending, order), { spared });
   if (paying.length === 0) await bookGas(tx, actor, order);
+  await tellDisplaced(tx, actor, order);
   if (state !== "done") {
     await disclaim(tx, actor, order, "failed");
     return;
@@ -63,6 +65,12 @@ export async function settleRecovered(tx: LedgerTx, actor: Actor, order: OrderRo
     one.withdrawal === null && one.order === null && one.amount !== "0"
   );
   await bookUnmatched(tx, actor, order, unmatched);
+}
+
+/** Books the cost of a transaction that filled a nonce, and tells of what it took the place of. */
+export async function settleFill(tx: LedgerTx, actor: Actor, order: OrderRow): Promise<void> {
+  await bookGas(tx, actor, order);
+  await tellDisplaced(tx, actor, order);
 }
 
 /**

@@ -40,6 +40,7 @@ import {
 } from "../sending/chain_orders.ts";
 import { INWARD } from "../deposits/incoming_transfers.ts";
 import { progressBatch } from "../withdrawals/withdrawal_batches.ts";
+import { type Displaced, displacedBy } from "./displaced_orders.ts";
 import type { FoundPayment, FoundToken, FoundTransaction } from "./found_transactions.ts";
 import { assertAlone, assertMayGiveUp, matchParts } from "./found_parts.ts";
 import { assertStated, bookStated } from "./stated_bookings.ts";
@@ -58,6 +59,8 @@ export interface Taken {
   calls?: string;
   /** Its own order, which had given it up as expired. */
   late?: string;
+  /** Orders that are done, and whose transactions the chain has lost to it: what they booked did not happen. */
+  displaced?: Displaced[];
   /** How an operator said that it is to be booked, where it cannot be read: the withdrawals that it paid, or `loss`. */
   stated?: string;
 }
@@ -128,11 +131,15 @@ async function takeLate(
   await assertAlone(tx, of.found.late!);
   const { found, own } = of;
   const sender = { ...of.sender, ramp };
-  const payment = purpose === "sweep" ? sweptBy(found, sender, own) : null;
+  const mined = { ...place, sender: found.from, nonce: nonceOf(found), hash: found.hash };
+  const displaced = await displacedBy(tx, mined);
+  // What carried the value before is booked.
+  const isSweep = purpose === "sweep" && displaced.every((one) => one.purpose !== "sweep");
+  const payment = isSweep ? sweptBy(found, sender, own) : null;
   const taken = payment === null
     ? await takePayments(tx, actor, place, { found, sender, gone: goneOf(found), own })
     : await takeSweep(tx, actor, place, { found, sender, payment });
-  return { ...taken, late: id };
+  return { ...taken, late: id, ...(displaced.length === 0 ? {} : { displaced }) };
 }
 
 /** Tells whether a found deployment made the token that an order is to deploy. */
@@ -311,6 +318,11 @@ function wordOf({ withdrawals }: NonNullable<FoundTransaction["stated"]>): strin
   return withdrawals.join() || "loss";
 }
 
+function nonceOf({ inputs: [first] }: FoundTransaction): number | null {
+  const nonce = /^0x.*:(\d+)$/.exec(first ?? "")?.[1];
+  return nonce === undefined ? null : Number(nonce);
+}
+
 async function keepFound(
   tx: Tx,
   actor: Actor,
@@ -336,10 +348,9 @@ async function keepFound(
   const { found, id, order } = of;
   const { chain, network } = place;
   const { hash, height, from, raw, inputs, fee, unreadable } = found;
-  const nonce = /:(\d+)$/.exec(inputs[0] ?? "")?.[1];
   await recordMined(tx, {
     ...{ id, chain, network, ...order, sender: from, hash, height, created_at: actor.at },
-    nonce: inputs[0]?.startsWith("0x") && nonce !== undefined ? Number(nonce) : null,
+    nonce: nonceOf(found),
   });
   const bytes = { raw, inputs: [...inputs], fee: fee === null ? null : `${fee}`, unreadable };
   if (found.late === undefined) {

@@ -168,6 +168,7 @@ create unique index order_attempts_late_order on order_attempts (late_order_id) 
 create index order_attempts_late on order_attempts (order_id) where late and late_order_id is null;
 create index order_attempts_told on order_attempts (order_id) where told_height is not null and seen_height is null;
 create index order_attempts_consumed on order_attempts (created_at) where proof = 'consumed';
+create index order_attempts_cancels on order_attempts (created_at) where cancels;
 create function refuse_signature() returns trigger language plpgsql as $$
 begin
   perform 1 from chain_orders o join ramps r on r.account = o.ramp
@@ -270,10 +271,10 @@ $$;
 
 -- Whether nothing follows bytes any more, so that nobody would book them if they were mined: they were dropped, canceled
 -- before they left, or their order failed with another transaction. That never changes again. Of an order that is done
--- another transaction made the same payment.
+-- another transaction made the same payment, unless these bytes move nothing.
 create function is_given_up(k order_attempts) returns boolean language sql stable as $$
   select k.hash is not null and (k.dropped or exists (select from chain_orders o where o.id = k.order_id
-    and (o.state = 'canceled' or o.state = 'failed' and o.hash is distinct from k.hash)))
+    and (o.state = 'canceled' or (o.state = 'failed' or o.state = 'done' and k.cancels) and o.hash is distinct from k.hash)))
 $$;
 
 -- Tells whether the rows show the proof for a transition. The update locks the order's row. For an order that books a

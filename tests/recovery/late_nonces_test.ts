@@ -255,28 +255,6 @@ Deno.test("bytes that were given up, were found in a block, and whose block is r
   equal(await paidOut(scene), 0n);
 });
 
-Deno.test("bytes that were given up, were booked, and whose block is reorganised away are sent again where their nonce is needed", async () => {
-  await using scene = await openLateScene();
-  const { funded } = scene;
-  const { realm, anvil } = funded;
-  const canceled = await cancelSigned(funded);
-  await funded.advance();
-  const fork = await anvil.rpc<string>("evm_snapshot");
-  await mineInstead(funded, canceled.raw);
-  await seeLate(scene, canceled.hash);
-  await booksLoss(scene, canceled);
-  equal((await fillOf(funded)).state, "dropped");
-  await anvil.rpc("evm_revert", fork);
-  await anvil.rpc("anvil_dropAllTransactions");
-  await anvil.mine(30);
-  await scene.poller.advance();
-  const { body: { id } } = await funded.withdraw("2");
-  await funded.advance();
-  await rowsOf(realm, "update chain_orders set created_at = now() - interval '2 minutes'");
-  equal((await funded.finish(id)).status, "DONE");
-  equal(await paidOut(scene), 3n * COIN);
-});
-
 Deno.test("the database lets nobody mark or book as mined late what was not given up, nor outside of quarantine, nor twice", async () => {
   await using scene = await openLateScene();
   const { funded } = scene;

@@ -5,7 +5,11 @@ import {
 } from "../../domain/consolidations/consolidation_settlement.ts";
 import { progressDeployment, settleDeployment } from "../../domain/currencies/token_deployments.ts";
 import { progressSweep, settleSweep } from "../../domain/deposits/sweeps.ts";
-import { giveUpRecovered, settleRecovered } from "../../domain/recovery/recovered_payments.ts";
+import {
+  giveUpRecovered,
+  settleFill,
+  settleRecovered,
+} from "../../domain/recovery/recovered_payments.ts";
 import { bookGas } from "../../domain/sending/network_fees.ts";
 import { progressBatch, settleBatch } from "../../domain/withdrawals/withdrawal_batches.ts";
 import {
@@ -30,7 +34,7 @@ export const ORDER_HANDLERS: OrderHandlers = {
   deploy: { progress: progressDeployment, settle: settleDeployment },
   recovered: { giveUp: giveUpRecovered, progress: progressBatch, settle: settleRecovered },
   cpfp: { endsDropped: true, settle: bookGas },
-  fill: { settle: bookGas },
+  fill: { settle: settleFill },
   consolidation: {
     selectInputs: lockConsolidationInputs,
     admitPlan: admitConsolidation,
