@@ -2,14 +2,17 @@
 import { deepEqual, equal, fail, match, ok, rejects } from "node:assert/strict";
 import { brokenConstraint } from "../../db/errors.ts";
 import { lockOrder } from "../../db/sending/chain_orders.ts";
-import { renewOrder, scheduleOrder } from "../../domain/sending/chain_orders.ts";
+import { type DropProof, renewOrder, scheduleOrder } from "../../domain/sending/chain_orders.ts";
 import { signCall } from "../support/evm_by_hand.ts";
 import { workerContextOf } from "../support/evm_fixture.ts";
-import { reconcile } from "../support/installation.ts";
+import { dateQuarantines, reconcile } from "../support/installation.ts";
+import { keepBack } from "../support/kept_payments.ts";
 import { isKilled } from "../support/killed_reconcile.ts";
+import { type FaultyNode, startFaultyNode } from "../support/nodes/faulty_node.ts";
 import { hasLitecoind } from "../support/nodes/litecoind.ts";
 import { driftsOf, mineUntil, openRampFixture, type RampFixture } from "../support/ramp_fixture.ts";
 import { rowsOf, type TestRealm } from "../support/realm.ts";
+import { openSolanaFixture } from "../support/solana_deposit_fixture.ts";
 import { COIN, follow, LITECOIN, openUtxoRamp } from "../support/utxo_fixture.ts";
 
 const ETHER = 10n ** 18n;
@@ -17,11 +20,12 @@ const nobody = () => fail("nobody is asked");
 const SENT =
   "select id as order, hash from chain_orders where purpose = 'sweep' and state = 'sent'";
 
+const CONSUMED = { proof: "consumed", by: `0x${"ab".repeat(32)}`, height: 1 } as const;
+
 /** Gives the sent sweep up, as where nodes show another transaction with its nonce or coins. */
-async function giveUp(realm: TestRealm) {
+async function giveUp(realm: TestRealm, proof: DropProof = CONSUMED) {
   const [sent] = await rowsOf<{ order: string; hash: string }>(realm, SENT);
   const actor = { ...realm.admin.actor, at: Date.now() };
-  const proof = { proof: "consumed", by: `0x${"ab".repeat(32)}`, height: 1 } as const;
   await realm.command(async (tx) => {
     await renewOrder(tx, actor, (await lockOrder(tx, sent.order))!, proof);
     await scheduleOrder(tx, actor, sent.order);
@@ -161,4 +165,34 @@ Deno.test("a sweep on Ethereum that is mined late, and loses its block before it
   await mineUntil(fixture, async () => (await fixture.account(virtual)).balance.total !== "0");
   await fixture.mine(3);
   deepEqual(await driftsOf(fixture), [["ETH", "0"]]);
+});
+
+Deno.test("a sweep on Solana that is mined after it was given up is booked as the sweep that it was", async () => {
+  let faulty: FaultyNode | null = null;
+  await using fixture = await openSolanaFixture({
+    through: (url) => [(faulty = startFaultyNode(url)).url],
+  });
+  await using node = faulty!;
+  const { realm } = fixture;
+  const ramp = await fixture.ramp();
+  const { id, address } = await fixture.address(ramp.id);
+  const kept: string[] = [];
+  await fixture.node.pay(ramp.address, 10n ** 9n);
+  await fixture.node.pay(address, 2n * 10n ** 9n);
+  keepBack(fixture.node, node, kept, false);
+  await fixture.mineUntil(() => Promise.resolve(kept.length > 0));
+  const { order, hash } = await giveUp(realm, {
+    ...{ proof: "expired", by: null, height: 1, reached: 10 ** 9 },
+  });
+  await fixture.node.sendRaw(kept[0]);
+  node.trick = () => undefined;
+  await fixture.node.mine();
+  await fixture.poller.follow();
+  await assertSeen(realm, hash);
+  await dateQuarantines(realm, 1);
+  const [report] = await reconcile(realm, nobody);
+  deepEqual([report.lifted, report.obstacles], [true, []]);
+  deepEqual(report.taken, [{ hash, purpose: "sweep", paid: [], unmatched: [], late: order }]);
+  await fixture.mineUntil(async () => (await rowsOf(realm, OPEN)).length === 0);
+  equal((await fixture.account(id)).balance.total, "0");
 });
