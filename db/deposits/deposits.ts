@@ -179,7 +179,8 @@ export async function selectWatchedInputs(db: Db, place: NetworkKey): Promise<st
     where k.proof = 'consumed' and k.created_at > now() - interval '90 days' and k.hash is not null
       and o.chain = ${place.chain} and o.network = ${place.network} and o.sender ^@ '0x'
     union
-    select unnest(k.inputs) from order_attempts k join chain_orders o on o.id = k.order_id
+    select unnest(k.inputs) from order_attempts k,
+      lateral (select chain, network, state from chain_orders where id = k.order_id offset 0) o
     where k.cancels and k.created_at > now() - interval '90 days' and k.hash is not null
       and o.chain = ${place.chain} and o.network = ${place.network} and o.state = 'done'
     union
