@@ -3,7 +3,8 @@
  * @module
  */
 import { ChainError } from "./chain.ts";
-import type { Peer } from "./node_pool.ts";
+import type { IdentityWitnesses, Peer } from "./peer.ts";
+import { agreedGroupOf, groupsOf, hearAll, type Heard, unconfirmed } from "./quorum.ts";
 
 /** How nodes are identified. */
 export interface IdentityRules<Id extends string | number> {
@@ -19,36 +20,59 @@ export interface IdentityRules<Id extends string | number> {
 
 /** Identifies nodes. */
 export interface Identity<Id extends string | number> {
-  /** @throws {ChainError} `wrong_chain` for a node of another network */
-  readonly identify: (peer: Peer) => Promise<void>;
-  /** The id of the network; null before a node was identified. */
+  /**
+   * Proves that a node is of the network. Where several would do, as many nodes as the quorum decide which one it is,
+   * and it stays so: a node that lies decides it for no other.
+   * @throws {ChainError} `wrong_chain` for a node of another network, `unavailable` while too few nodes tell theirs
+   */
+  readonly identify: (peer: Peer, witnesses: IdentityWitnesses) => Promise<void>;
+  /** The id of the network; null while it is not decided. */
   readonly known: () => Id | null;
 }
 
 /** Begins to identify the nodes of a chain. */
 export function openIdentity<Id extends string | number>(
-  { network, ask, only, fits }: IdentityRules<Id>,
+  rules: IdentityRules<Id>,
 ): Identity<Id> {
-  let known: Id | null = null;
-  let last = Promise.resolve();
-  async function identifyAfter(earlier: Promise<void>, peer: Peer): Promise<void> {
-    const id = await ask(peer);
-    if (only === null && known === null) await earlier;
-    const wanted = known ?? only;
-    if (wanted !== null ? id !== wanted : !fits(id)) {
-      const must = wanted ?? "a test network's";
-      const why = `${peer.name} is of the network ${id}, for ${network} it must be ${must}`;
-      throw new ChainError("wrong_chain", why);
-    }
-    known = id;
-  }
+  const { network, ask, only, fits } = rules;
+  let known = only;
+  let deciding: Promise<Id> | null = null;
   return {
-    /** Of nodes that are asked at once, the preferred one decides which of several networks it is. */
-    identify(peer) {
-      const mine = identifyAfter(last, peer);
-      last = mine.catch(() => {});
-      return mine;
+    async identify(peer, witnesses) {
+      const id = await ask(peer);
+      if (known === null) {
+        if (!fits(id)) throw wrongChain(peer, { id, network, must: "a test network's" });
+        deciding ??= decide(rules, witnesses).finally(() => deciding = null);
+        known = await deciding;
+      }
+      if (id !== known) throw wrongChain(peer, { id, network, must: known });
     },
     known: () => known,
   };
+}
+
+/** Asks all nodes at once. Where a quorum of one leaves two networks alike, the preferred node decides. */
+async function decide<Id extends string | number>(
+  { network, ask, fits }: IdentityRules<Id>,
+  { peers, quorum }: IdentityWitnesses,
+): Promise<Id> {
+  const agreed = (some: readonly Heard<Id>[]) => agreedGroupOf(groupsOf(some, String), quorum);
+  const { heard, failures } = await hearAll(peers, ask, (some) => agreed(some) !== null);
+  const fitting = heard.filter(({ answer }) => fits(answer));
+  const rankOf = ({ peer }: Heard<Id>) => peers.findIndex(({ name }) => name === peer.name);
+  const [first] = fitting.toSorted((one, other) => rankOf(one) - rankOf(other));
+  const group = agreed(fitting) ?? (quorum === 1 && first !== undefined ? [first] : null);
+  if (group !== null) return group[0].answer;
+  const groups = groupsOf(fitting, String);
+  const count = { confirm: groups[0]?.length ?? 0, nodes: peers.length, quorum };
+  const told = heard.map(({ peer, answer }) => `${peer.name} is of ${answer}`);
+  throw unconfirmed(count, `which network ${network} is`, [...told, ...failures]);
+}
+
+function wrongChain(
+  { name }: Peer,
+  { id, network, must }: { id: string | number; network: string; must: string | number },
+): ChainError {
+  const why = `${name} is of the network ${id}, for ${network} it must be ${must}`;
+  return new ChainError("wrong_chain", why);
 }

@@ -130,10 +130,13 @@ export function openNodes(settings: NodeSettings): Nodes {
   if (settings.urls.length === 0) throw new ChainError("unavailable", "no node is configured");
   const closing = new AbortController();
   const limits = { ...LIMITS, ...settings.limits };
-  const singles = endpointsOf(settings).map((endpoint) =>
-    openSingle(endpoint, settings, limits, closing)
+  const quorum = settings.quorum ?? Math.min(2, settings.urls.length);
+  const { restMs } = settings;
+  const identify = (peer: Peer) =>
+    settings.identify(peer, { peers: singles.map(({ unproven }) => unproven), quorum });
+  const singles: readonly Single[] = endpointsOf(settings).map((endpoint) =>
+    openSingle(endpoint, { restMs, identify }, limits, closing)
   );
-  const quorum = settings.quorum ?? Math.min(2, singles.length);
   const nextNodeAfterMs = settings.nextNodeAfterMs ??
     Math.max(NEXT_NODE_AFTER_MS, limits.timeoutMs / 3);
   const { report, recent } = openReports();

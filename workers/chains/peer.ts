@@ -44,12 +44,31 @@ export interface Peer {
 export interface PeerSettings {
   /** Milliseconds that a node which failed, was slow or contradicted others is asked last. */
   readonly restMs?: number;
-  /** Throws {@link ChainError} `wrong_chain` unless the node is of the expected network. */
+  /**
+   * Throws {@link ChainError} `wrong_chain` unless the node is of the expected network, and `unavailable` where the
+   * nodes do not agree which one that is.
+   */
+  identify(peer: Peer, witnesses: IdentityWitnesses): Promise<void>;
+}
+
+/** Settings of one node among the others of its chain. */
+export interface SingleSettings extends Pick<PeerSettings, "restMs"> {
+  /** As that of all, with the nodes that decide. */
   identify(peer: Peer): Promise<void>;
+}
+
+/** Those that decide together which network they are of. */
+export interface IdentityWitnesses {
+  /** All nodes of the chain, in order of preference, none of which has proven its network yet. */
+  readonly peers: readonly Peer[];
+  /** How many of them must agree. */
+  readonly quorum: number;
 }
 
 /** A node with the state by which the pool chooses between several. */
 export interface Single extends Peer {
+  /** The same node, which is asked without having proven its network. */
+  readonly unproven: Peer;
   /** Until then it rests after a failure: it is asked last, by one request at a time. */
   restsUntil: number;
   /** Until then it is asked after the others, because it was slow or contradicted them. */
@@ -135,7 +154,7 @@ export function allOf(answers: readonly (unknown | RpcError)[]): unknown[] {
 /** Opens a node. Nothing is asked yet. */
 export function openSingle(
   endpoint: Endpoint,
-  settings: PeerSettings,
+  { restMs = REST_MS, identify }: SingleSettings,
   limits: RpcLimits,
   closing: AbortController,
 ): Single {
@@ -153,6 +172,7 @@ export function openSingle(
   let probed = false;
   const single: Single = {
     name: endpoint.name,
+    unproven: raw,
     restsUntil: -Infinity,
     trailsUntil: -Infinity,
     call: (method, params) => probing(() => raw.call(method, params)),
@@ -162,10 +182,10 @@ export function openSingle(
     rest(because) {
       fault = because;
       const asked = Math.min(because.retryAfterMs ?? 0, RETRY_AFTER_MAX_MS);
-      single.restsUntil = performance.now() + Math.max(settings.restMs ?? REST_MS, asked);
+      single.restsUntil = performance.now() + Math.max(restMs, asked);
     },
     trail() {
-      single.trailsUntil = performance.now() + (settings.restMs ?? REST_MS);
+      single.trailsUntil = performance.now() + restMs;
     },
   };
   /**
@@ -185,7 +205,7 @@ export function openSingle(
   async function proven<T>(work: () => Promise<T>): Promise<T> {
     try {
       if (performance.now() >= knownUntil) {
-        await settings.identify(raw);
+        await identify(raw);
         knownUntil = performance.now() + IDENTITY_MS;
       }
       const answer = await work();

@@ -77,9 +77,9 @@ export interface EvmReceipt {
   readonly logs: readonly EvmLog[];
 }
 
-/** The nodes of a chain and the chain id that they all gave. */
+/** The nodes of a chain and its chain id. */
 export interface EvmNodes extends Nodes {
-  /** Asks for the chain id, once. */
+  /** Gives the chain id that every node must have; asks for it where it is not known yet. */
   chainId(): Promise<number>;
 }
 
@@ -97,7 +97,14 @@ export function openEvmNodes(
     fits: (id) => !MAIN_CHAIN_IDS.has(id),
   });
   const nodes = plainRefusals(openNodes({ urls, ...how, identify, blamesNode }));
-  return { ...nodes, chainId: async () => known() ?? await nodes.ask(askChainId) };
+  return {
+    ...nodes,
+    async chainId() {
+      const told = known() ?? await nodes.ask(askChainId);
+      // Whoever answered has proven its network, and what was proven counts.
+      return known() ?? told;
+    },
+  };
 }
 
 async function askChainId(peer: Peer): Promise<number> {

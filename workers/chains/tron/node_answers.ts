@@ -7,6 +7,7 @@
 import type { Network } from "../../../domain/chains/addresses.ts";
 import { malformedAnswer, readRecord } from "../answers.ts";
 import { ChainError } from "../chain.ts";
+import { openIdentity } from "../identity.ts";
 import { type NodeOptions, type Nodes, openNodes, type Peer, plainRefusals } from "../node_pool.ts";
 import type { Block } from "../observations.ts";
 import { plain, RpcError } from "../rpc.ts";
@@ -27,18 +28,13 @@ export function openTronNodes(
   urls: readonly string[],
   { limits, quorum, genesisHash = null }: NodeOptions = {},
 ): Nodes {
-  let known: string | null = null;
-  async function identify(peer: Peer): Promise<void> {
-    const first = await genesisOf(peer);
-    const fits = network !== "main"
-      ? first !== MAIN_GENESIS
-      : genesisHash === "any" || first === (genesisHash?.toLowerCase() ?? MAIN_GENESIS);
-    if (!fits || (known !== null && known !== first)) {
-      const why = `${peer.name} is not of TRON ${network}: its first block is ${first}`;
-      throw new ChainError("wrong_chain", why);
-    }
-    known = first;
-  }
+  const main = genesisHash?.toLowerCase() ?? MAIN_GENESIS;
+  const { identify } = openIdentity({
+    network: `TRON ${network}`,
+    ask: genesisOf,
+    only: network === "main" && main !== "any" ? main : null,
+    fits: (first) => network === "main" || first !== MAIN_GENESIS,
+  });
   const nodes = openNodes({
     urls,
     quorum,
