@@ -55,6 +55,8 @@ export interface ChainInfo {
   readonly blockSeconds: number;
   /** Base units of the coin that an address must keep, unless it keeps nothing at all. */
   readonly addressMinimum?: bigint;
+  /** Most coins that one transaction spends: as many as fit into it, and as a plan is offered; account chains have none. */
+  readonly coinsMax?: number;
   /** Public explorers; null where no lasting one is known. */
   readonly explorer: { readonly main: Explorer; readonly testnet: Explorer | null };
 }
@@ -70,6 +72,7 @@ export const CHAINS: readonly ChainInfo[] = [
     coinType: 0,
     confirmations: { main: 2, testnet: 1 },
     blockSeconds: 600,
+    coinsMax: 1000,
     explorer: {
       main: explorer("https://mempool.space"),
       testnet: explorer("https://mempool.space/testnet4"),
@@ -84,6 +87,7 @@ export const CHAINS: readonly ChainInfo[] = [
     coinType: 2,
     confirmations: { main: 6, testnet: 1 },
     blockSeconds: 150,
+    coinsMax: 1000,
     explorer: {
       main: explorer("https://litecoinspace.org"),
       testnet: explorer("https://litecoinspace.org/testnet"),
@@ -98,6 +102,7 @@ export const CHAINS: readonly ChainInfo[] = [
     coinType: 145,
     confirmations: { main: 6, testnet: 1 },
     blockSeconds: 600,
+    coinsMax: 641,
     explorer: {
       main: explorer("https://blockchair.com/bitcoin-cash", "transaction"),
       testnet: null,
@@ -112,6 +117,7 @@ export const CHAINS: readonly ChainInfo[] = [
     coinType: 3,
     confirmations: { main: 20, testnet: 1 },
     blockSeconds: 60,
+    coinsMax: 641,
     explorer: { main: explorer("https://blockchair.com/dogecoin", "transaction"), testnet: null },
   },
   {

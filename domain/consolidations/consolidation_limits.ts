@@ -11,8 +11,6 @@ import { assertScale, compare, fromUnits, toUnits } from "../money.ts";
 export interface ConsolidationLimits {
   /** Virtual bytes of an input that spends a coin of ours. */
   readonly inputSize: number;
-  /** Most coins in one transaction: as many as fit into it, and as many as a plan is offered. */
-  readonly coinsMax: number;
   /** In whole units per 1000 virtual bytes: up to here fees count as low. */
   readonly rateLow: string;
   /** Nodes replace a transaction that they have. */
@@ -23,10 +21,10 @@ export interface ConsolidationLimits {
  * The chains that keep value in coins. The others keep balances, and nothing is consolidated there.
  */
 export const CONSOLIDATION_LIMITS: Readonly<Partial<Record<ChainId, ConsolidationLimits>>> = {
-  BITCOIN: { inputSize: 68, coinsMax: 1000, rateLow: "0.00005", replaceable: true },
-  LITECOIN: { inputSize: 68, coinsMax: 1000, rateLow: "0.00005", replaceable: true },
-  BITCOIN_CASH: { inputSize: 148, coinsMax: 641, rateLow: "0.00002", replaceable: false },
-  DOGECOIN: { inputSize: 148, coinsMax: 641, rateLow: "0.02", replaceable: false },
+  BITCOIN: { inputSize: 68, rateLow: "0.00005", replaceable: true },
+  LITECOIN: { inputSize: 68, rateLow: "0.00005", replaceable: true },
+  BITCOIN_CASH: { inputSize: 148, rateLow: "0.00002", replaceable: false },
+  DOGECOIN: { inputSize: 148, rateLow: "0.02", replaceable: false },
 };
 
 /**

@@ -168,7 +168,7 @@ async function writableRamp(db: Db, actor: Actor, id: string): Promise<AccountRo
 /** Estimates inputs and cost by the coins and prices that workers last read. */
 async function estimateInputs(
   tx: Tx,
-  { asset, limits, place, address, account }: ConsolidationTarget,
+  { asset, place, address, account }: ConsolidationTarget,
   quote: QuoteRow,
   chains: ChainSettings,
 ): Promise<{ coins: number; units: bigint; estimate: string }> {
@@ -179,7 +179,7 @@ async function estimateInputs(
   }
   const settled = cursor.head - depthOf(chains, place.chain, account.testnet) + 1;
   const which = { ...place, address, head: cursor.head, settled, cost: quote.per_input };
-  const { count, units } = await countSmallCoins(tx, which, limits.coinsMax);
+  const { count, units } = await countSmallCoins(tx, which, chainInfo(place.chain).coinsMax!);
   const cost = feeUnits(quote, { payments: 1, inputs: BigInt(count) });
   if (count < 2 || BigInt(units) - cost < BigInt(quote.least)) {
     const why = `${count} free coins are worth more than it costs to spend them`;

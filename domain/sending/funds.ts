@@ -1,6 +1,5 @@
 /** Checks of the funds before value may leave, by the balances that workers last read. @module */
 import { type AccountRow, selectAccount } from "../../db/accounts/accounts.ts";
-import { COINS_MAX } from "../../db/sending/utxos.ts";
 import { selectMeans } from "../../db/sending/means.ts";
 import type { Db, Tx } from "../../db/database.ts";
 import { sumInFlight } from "../../db/sending/chain_orders.ts";
@@ -95,7 +94,8 @@ export interface Payment {
 export async function assertMeans(db: Db, actor: Actor, payment: Payment): Promise<void> {
   const { account: { asset: code, testnet }, asset, place, sender, price } = payment;
   const of = { ...place, sender, contract: asset.contract ?? "", asset: code, testnet };
-  const means = await selectMeans(db, { ...of, coinsMax: COINS_MAX });
+  const { addressMinimum = 0n, coinsMax = 0 } = chainInfo(place.chain);
+  const means = await selectMeans(db, { ...of, coinsMax });
   if (means.stopped) throw insolvent();
   if (means.seen_at !== null && actor.at - means.seen_at > BALANCE_AGE_MAX_MS) {
     throw new DomainError("chain.stale", `${chainInfo(place.chain).name} was not seen lately`, {
@@ -108,16 +108,15 @@ export async function assertMeans(db: Db, actor: Actor, payment: Payment): Promi
   if (left < 0n) {
     throw new DomainError("ramp.assets_insufficient", "the ramp's address does not hold enough");
   }
-  const { addressMinimum = 0n } = chainInfo(place.chain);
   // Nothing is less, too: the exact fee is known at the signature alone, and what it leaves over is below the minimum.
   if (asset.contract === null && left < addressMinimum) {
     const why = "the ramp's address would keep less than the chain's minimum";
     throw new DomainError("ramp.assets_insufficient", why);
   }
-  // One transaction is offered so many coins; account chains have none.
-  const many = asset.contract === null && means.coin_count >= COINS_MAX;
+  // One transaction spends so many coins; account chains have none.
+  const many = coinsMax > 0 && means.coin_count >= coinsMax;
   if (many && BigInt(means.coins) < needed) {
-    const why = `the ramp's ${COINS_MAX} largest coins do not hold enough: consolidate them`;
+    const why = `the ramp's ${coinsMax} largest coins do not hold enough: consolidate them`;
     throw new DomainError("ramp.assets_insufficient", why);
   }
   if (price.gas === null) return;
