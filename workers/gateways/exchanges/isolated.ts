@@ -30,6 +30,9 @@ interface Client {
   fetchDeposits(code: string, since: number): Promise<Dictionary[]>;
 }
 
+/** The classes of the library, by the ids of exchanges. */
+type Library = Readonly<Record<string, new (options: Dictionary) => Client>>;
+
 /** A client with the time of its last list of currencies. */
 interface OpenClient {
   credentials: string;
@@ -38,6 +41,8 @@ interface OpenClient {
   status: number;
   read: Record<string, Dictionary>;
   readAt: number;
+  /** The reading of its currencies that is under way: calls at once wait for the same one. */
+  reading: Promise<void> | null;
 }
 
 /** The isolated thread itself; the library of types has no name for it here. */
@@ -54,6 +59,8 @@ const CURRENCIES_MS = 3_600_000;
 /** The parameter by which an exchange takes our id of a payment, and refuses it a second time. */
 const MARKS: ReadonlyMap<string, string> = new Map([
   ["binance", "withdrawOrderId"],
+  ["binancecoinm", "withdrawOrderId"],
+  ["binanceusdm", "withdrawOrderId"],
   ["binanceus", "withdrawOrderId"],
   ["mexc", "withdrawOrderId"],
   ["okx", "clientId"],
@@ -83,6 +90,8 @@ const REFUSALS =
 class InexactAmount extends Error {}
 /** A network that the library does not name, of which an exchange may mean another. */
 class UnnamedNetwork extends Error {}
+/** What came before the request for a payment has failed: nothing was asked for. */
+class NothingAsked extends Error {}
 
 const clients = new Map<string, OpenClient>();
 
@@ -99,7 +108,10 @@ async function answer(request: ExchangeRequest): Promise<ExchangeReply> {
   try {
     return { id, value: await call(request) };
   } catch (error) {
-    return { id, fault: faultOf(error, request), message: reasonOf(error, request) };
+    const cause = error instanceof NothingAsked ? error.cause : error;
+    const fault = faultOf(cause, request);
+    const isKnown = cause === error || fault === "key";
+    return { id, fault: isKnown ? fault : "refused", message: reasonOf(cause, request) };
   }
 }
 
@@ -114,7 +126,7 @@ function faultOf(error: unknown, { call, account }: ExchangeRequest): ExchangeFa
 }
 
 async function call(request: ExchangeRequest): Promise<unknown> {
-  const open = await openClient(request, request.call === "currencies");
+  const open = await openClient(request);
   const { client } = open;
   const { currency, network, address, amount, mark, since } = request.args;
   const code = `${currency}`;
@@ -167,41 +179,56 @@ function assertWritable(exchange: string, amount: string): void {
   throw new InexactAmount(why);
 }
 
-/** Gives the account's client, which keeps the exchange's limits of requests. */
-async function openClient(request: ExchangeRequest, fresh: boolean): Promise<OpenClient> {
+/**
+ * Gives the account's client, which keeps the exchange's limits of requests, with currencies that were read lately.
+ *
+ * @throws {NothingAsked} before a payment is asked for
+ */
+async function openClient(request: ExchangeRequest): Promise<OpenClient> {
+  try {
+    const { default: ccxt } = await import("ccxt");
+    const open = clientOf(request, ccxt as unknown as Library);
+    if (request.call === "currencies" || Date.now() - open.readAt > CURRENCIES_MS) {
+      await (open.reading ??= readCurrencies(open).finally(() => open.reading = null));
+    }
+    return open;
+  } catch (cause) {
+    throw request.call === "withdraw" ? new NothingAsked("", { cause }) : cause;
+  }
+}
+
+async function readCurrencies(open: OpenClient): Promise<void> {
+  open.read = await open.client.fetchCurrencies();
+  // The markets of an exchange are megabytes that no transfer needs.
+  open.client.setMarkets([], open.read);
+  open.readAt = Date.now();
+}
+
+/** Calls at once share a client: two would number their requests alike, and the exchange refuses one of them. */
+function clientOf(request: ExchangeRequest, library: Library): OpenClient {
   const credentials = JSON.stringify(request.credentials);
   let open = clients.get(request.account);
   if (open === undefined || open.credentials !== credentials) {
-    const client = await newClient(request, (status) => {
+    const client = newClient(request, library, (status) => {
       if (open !== undefined) open.status = status;
     });
-    open = { credentials, client, status: 0, read: {}, readAt: 0 };
+    open = { credentials, client, status: 0, read: {}, readAt: 0, reading: null };
     if (clients.size >= CLIENTS_MAX) {
       clients.delete(clients.keys().next().value!);
     }
   }
   clients.delete(request.account); // the one that was used last is the last
   clients.set(request.account, open);
-  if (fresh || Date.now() - open.readAt > CURRENCIES_MS) {
-    open.read = await open.client.fetchCurrencies();
-    // The markets of an exchange are megabytes that no transfer needs.
-    open.client.setMarkets([], open.read);
-    open.readAt = Date.now();
-  }
   return open;
 }
 
-async function newClient(
+function newClient(
   { exchange, credentials, url }: ExchangeRequest,
+  library: Library,
   onStatus: (status: number) => void,
-): Promise<Client> {
-  const { default: ccxt } = await import("ccxt");
-  const classes = ccxt as unknown as Record<
-    string,
-    new (options: Dictionary) => Client
-  >;
+): Client {
   const { api_key: apiKey, secret, password, uid } = credentials;
-  const client = new classes[exchange]({
+  const client = new library[exchange]({
     ...{ apiKey, secret, password, uid },
     number: String,
     timeout: TIMEOUT_MS,
