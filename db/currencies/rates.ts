@@ -85,14 +85,18 @@ export async function selectRates(
     order by base, currency limit ${of.limit}`;
 }
 
-/** Reads the rates that were set after a time, oldest first. */
+/** A rate's place among all, by the time at which it was set: rates of one statement may have the same time. */
+export type RatePlace = Pick<RateRow, "updated_at" | "base" | "currency">;
+
+/** Reads the rates after a place, oldest first. */
 export async function selectRatesAfter(
   db: Db,
-  after: number,
+  { updated_at, base, currency }: RatePlace,
   limit: number,
 ): Promise<RateRow[]> {
   return await db<RateRow[]>`
-    select ${db(COLUMNS)} from rates where updated_at > ${after}
+    select ${db(COLUMNS)} from rates where updated_at >= ${updated_at}
+      and (updated_at, base, currency) > (${updated_at}, ${base}, ${currency})
     order by updated_at, base, currency limit ${limit}`;
 }
 

@@ -1,6 +1,7 @@
 /** Copies of the installation's rates in the realms: each realm reads its own. @module */
 import {
   copyRateRows,
+  type RatePlace,
   type RateRow,
   selectRatesAfter,
   setMarketRates,
@@ -54,16 +55,21 @@ export async function spreadRates(
   }
 }
 
-/** Copies the installation's rates since a time into one realm; gives the newest time. */
-export async function copyRates(platform: Pool, realm: Pool, after: number): Promise<number> {
+/** Copies the installation's rates since a time into one realm, so many at once; gives the newest time. */
+export async function copyRates(
+  platform: Pool,
+  realm: Pool,
+  after: number,
+  atOnce: number = COPIED_AT_ONCE,
+): Promise<number> {
   let newest = after;
-  for (let since = after - COMMIT_MS;;) {
-    const from = since;
-    const rates = await reading(platform, (db) => selectRatesAfter(db, from, COPIED_AT_ONCE));
+  for (let from: RatePlace = { updated_at: after - COMMIT_MS, base: "", currency: "" };;) {
+    const last = from;
+    const rates = await reading(platform, (db) => selectRatesAfter(db, last, atOnce));
     if (rates.length === 0) return newest;
     await locking(realm, (tx) => copyRateRows(tx, rates));
-    since = rates[rates.length - 1].updated_at;
-    newest = Math.max(newest, since);
-    if (rates.length < COPIED_AT_ONCE) return newest;
+    from = rates[rates.length - 1];
+    newest = Math.max(newest, from.updated_at);
+    if (rates.length < atOnce) return newest;
   }
 }

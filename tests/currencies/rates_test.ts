@@ -65,6 +65,18 @@ test("a rate that is committed after a later one was copied is copied all the sa
   deepEqual(body.map(({ base }: { base: string }) => base), ["BTC", "LTC"]);
 });
 
+test("rates of one moment are copied all, however few are copied at once", async (realm) => {
+  const { platform } = realm.database;
+  const bases = ["BCH", "BTC", "DOGE", "ETH", "LTC"];
+  await platform.sql`delete from rates where currency = 'MMK'`;
+  await platform.sql`insert into rates (base, currency, rate, source, updated_at)
+    select base, 'MMK', 7, 'operator', date_trunc('milliseconds', now() + interval '1 second')
+    from unnest(${bases}::text[]) as base`;
+  await copyRates(platform, realm.pool, Date.now(), 2);
+  const { body } = await realm.admin.send("GET", "/v1/rates?currency=MMK");
+  deepEqual(body.map(({ base }: { base: string }) => base), bases);
+});
+
 test("PUT /v1/rates refuses an invalid rate", async (realm) => {
   for (
     const [body, path, code] of [

@@ -3,7 +3,7 @@
  * answer may take ten seconds and a megabyte; every field but prices is ignored.
  * @module
  */
-import { parseJson } from "../../domain/json.ts";
+import { isDigits, parseJson } from "../../domain/json.ts";
 import { priceOf } from "../../domain/currencies/rates.ts";
 
 /** A price that was found. */
@@ -24,6 +24,8 @@ export interface RatesGateway {
 
 const TIMEOUT_MS = 10_000;
 const SIZE_MAX = 1024 * 1024;
+/** A price that the source itself has had for longer is none: its coin is not traded there any more, or it stands still. */
+const AGE_MAX_S = 1800;
 
 /** Asset codes by the name of the coin at the source. A bridged or pegged coin has the price of its original. */
 const COINS: Readonly<Record<string, readonly string[]>> = {
@@ -62,10 +64,12 @@ const CURRENCIES = "usd eur gbp aed ars aud bdt bhd bmd brl cad chf clp cny czk 
   "uah vef vnd zar xdr xag xau btc eth ltc bch";
 
 /** Prepares the source at an address such as `https://api.coingecko.com/api/v3`. */
-export function openRatesGateway(url: string): RatesGateway {
+export function openRatesGateway(url: string, now: () => number = Date.now): RatesGateway {
   const ids = Object.keys(COINS).join(",");
   const currencies = CURRENCIES.replaceAll(" ", ",");
-  const query = new URLSearchParams({ ids, vs_currencies: currencies, precision: "full" });
+  const query = new URLSearchParams({
+    ...{ ids, vs_currencies: currencies, precision: "full", include_last_updated_at: "true" },
+  });
   return {
     async fetchPrices(signal) {
       const response = await fetch(`${url}/simple/price?${query}`, {
@@ -77,16 +81,17 @@ export function openRatesGateway(url: string): RatesGateway {
         await response.body?.cancel();
         throw new Error(`the price source answered ${response.status}`);
       }
-      return pricesIn(parseJson(await readText(response)));
+      return pricesIn(parseJson(await readText(response)), now() / 1000);
     },
   };
 }
 
-/** Reads the prices of an answer; ignores everything else. */
-function pricesIn(answer: unknown): Price[] {
+/** Reads the prices of an answer; ignores everything else. @param nowS seconds since 1970 */
+function pricesIn(answer: unknown, nowS: number): Price[] {
   const prices: Price[] = [];
   for (const [coin, assets] of Object.entries(COINS)) {
     const row = member(answer, coin);
+    if (isOld(member(row, "last_updated_at"), nowS)) continue;
     for (const currency of CURRENCIES.split(" ")) {
       const rate = priceOf(member(row, currency));
       if (rate === null) continue;
@@ -94,8 +99,14 @@ function pricesIn(answer: unknown): Price[] {
       for (const base of assets) if (base !== code) prices.push({ base, currency: code, rate });
     }
   }
-  if (prices.length === 0) throw new Error("the price source named no price");
+  if (prices.length === 0) throw new Error("the price source named no price that is fresh");
   return prices;
+}
+
+/** Whether the source has had a price for too long; a source that does not say so is believed. */
+function isOld(updatedAt: unknown, nowS: number): boolean {
+  const since = Number(isDigits(updatedAt) ? updatedAt.digits : updatedAt ?? NaN);
+  return nowS - since > AGE_MAX_S;
 }
 
 function member(value: unknown, key: string): unknown {
