@@ -128,11 +128,19 @@ async function isLackedByIndex(work: GainWork, stored: Gain, missing: bigint): P
  * more would hide a payment; 0 where one does not tell. Null where no more
  * are read in this period.
  */
-async function rewardsIn({ readers, budget }: GainWork, gain: Gain): Promise<bigint | null> {
-  const { address, contract, above, height } = gain;
+async function rewardsIn(work: GainWork, gain: Gain): Promise<bigint | null> {
+  const { contract, above, height } = gain;
   if (contract !== null || height - above > REWARDS_SOUGHT_MAX) return 0n;
-  if (budget.rewarded <= 0) return null;
-  budget.rewarded -= height - above;
+  if (work.budget.rewarded <= 0) return null;
+  work.budget.rewarded -= height - above;
+  return await leastRewards(work, gain);
+}
+
+async function leastRewards(
+  { readers }: GainWork,
+  { address, contract, above, height }: Gain,
+): Promise<bigint> {
+  if (contract !== null) return 0n;
   const told = await Promise.all(readers.map(async ({ rewards }) => {
     try {
       return await rewards?.(address, above, height) ?? 0n;
@@ -309,7 +317,9 @@ async function restsOf(
         const found = await arrivedIn(work, { ...gain, above, height });
         if (gained <= found + await broughtByOrders(work, { ...gain, above, height })) return;
         if (budget.blocks-- <= 0) return rest("not searched yet");
-        if (await searchAt(work, gain, height, gained) >= gained) return;
+        const rewards = await rewardedAt(work, { ...gain, above, height, gained });
+        if (gained <= found + rewards) return;
+        if (await searchAt(work, gain, height, gained - rewards) + rewards >= gained) return;
         doubted ||= await isDoubted(work, { ...gain, above, height, gained });
         return rest("the nodes report no transfer that explains it");
       }
@@ -329,6 +339,19 @@ async function restsOf(
   if (!doubted || rests.length === 0) return rests;
   const { above, height, gained } = gain;
   return [{ above, height, gained, error: "the nodes contradict each other within these blocks" }];
+}
+
+/** What a block paid out without a transaction, where its node tells the balances before and after it. */
+async function rewardedAt(work: GainWork, gain: Gain): Promise<bigint> {
+  if (work.derivedBalances) return 0n; // there such balances leave rewards out
+  const rewards = await leastRewards(work, gain);
+  if (rewards > 0n) {
+    const { address, height } = gain;
+    work.context.log("info", "coins came without a transaction, and are no deposit", {
+      ...{ ...work.place, address, height, units: `${rewards}` },
+    });
+  }
+  return rewards;
 }
 
 /** Whether a node tells less of a gain. */

@@ -21,6 +21,7 @@ import { number, openEvmNodes, readBlock, toHex } from "./node_answers.ts";
 import { inspectRaw, planDraft, signPlan } from "./payment.ts";
 import { planOfSigned } from "./found_plan.ts";
 import { rawOf } from "./raw_transaction.ts";
+import { rewardsBetween } from "./rewards.ts";
 import { scanRange, searchBlock } from "./scan_range.ts";
 import { bare } from "./scan.ts";
 import { balancesAt, balancesOf, locateTransaction, searchTransaction } from "./search.ts";
@@ -100,7 +101,8 @@ function reader(evm: Evm): Reader {
         ? searchTransaction(evm, where.hash, watch, (transfer) => recheck(evm, transfer))
         : searchBlock(evm, where.height, watch, enough),
     balances: (holdings, height) => balancesAt(evm, holdings, height),
-    rewards: null,
+    rewards: (address, above, upTo) =>
+      evm.nodes.ask((peer) => rewardsBetween(peer, address, { above, upTo })),
     nonces: {
       count: (address) => noncesOf(evm, address),
       countAt: (addresses, height) => evm.nodes.ask((peer) => countsAt(peer, addresses, height)),

@@ -271,7 +271,8 @@ export function isAddress(answer: unknown): answer is string {
   return typeof answer === "string" && /^0x[0-9a-f]{40}$/i.test(answer);
 }
 
-function address(answer: unknown): string {
+/** Reads an address, in lower case. */
+export function address(answer: unknown): string {
   if (!isAddress(answer)) throw malformedAnswer("an address", answer);
   return answer.toLowerCase();
 }

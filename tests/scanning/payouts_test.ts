@@ -1,0 +1,98 @@
+/** Coins that a block pays out to validators without a transaction (EIP-4895), at own and at linked addresses. */
+import { deepEqual, equal } from "node:assert/strict";
+import type { Trick } from "../support/nodes/faulty_node.ts";
+import { mineUntil } from "../support/ramp_fixture.ts";
+import { rowsOf } from "../support/realm.ts";
+import { among, chainOf, retryDepositsNow } from "../support/witnesses.ts";
+import { CALLS } from "../support/nodes/anvil.ts";
+
+const ETHER = 10n ** 18n;
+const GWEI = 10n ** 9n;
+const LINKED = "0x52908400098527886E0F7030069857D2E4169EE7";
+// deno-lint-ignore no-explicit-any
+type Json = any;
+
+/** A chain whose blocks pay out: anvil makes none such, so its answers are added to. */
+function payouts(read: (method: string, ...params: unknown[]) => Promise<Json>) {
+  const paid = new Map<number, { address: string; amount: string }[]>();
+  const tell: Trick = async ({ method, params }) => {
+    if (method !== "eth_getBlockByNumber") return undefined;
+    const block = await read(method, ...params);
+    if (block === null) return null;
+    return { ...block, withdrawals: paid.get(Number(block.number)) ?? [] };
+  };
+  return {
+    tell,
+    note(height: number, address: string, wei: bigint) {
+      const amount = `0x${(wei / GWEI).toString(16)}`;
+      paid.set(height, [...paid.get(height) ?? [], { address, amount }]);
+    },
+  };
+}
+
+Deno.test("what blocks pay out to validators is neither a deposit nor unexplained, at linked and own addresses, beside a hidden payment too", async () => {
+  const staged = await among("h");
+  const { fixture, nodes: [node] } = staged;
+  try {
+    const { anvil, realm } = fixture;
+    const { send } = realm.admin;
+    const { note, tell } = payouts((method, ...params) => anvil.rpc(method, ...params));
+    node.trick = tell;
+    const ramp = await fixture.ramp();
+    const one = await fixture.address(ramp.id);
+    const batcher = await anvil.deploy("Batcher");
+    const asked = { type: "virtual", asset: "ETH", testnet: true };
+    const { id } = (await send("POST", "/v1/accounts", asked)).body;
+    await realm.drain();
+    await fixture.mine(2);
+    equal((await send("POST", `/v1/accounts/${id}/assign/${LINKED}`)).status, 200);
+    await fixture.mine(2);
+    /** Pays out in the newest block: the node changes the balances of that one. */
+    const payOut = async (address: string, wei: bigint) => {
+      const held = BigInt(await anvil.rpc<string>("eth_getBalance", address, "latest"));
+      note(Number(await anvil.rpc<string>("eth_blockNumber")), address, wei);
+      await anvil.rpc("anvil_setBalance", address, `0x${(held + wei).toString(16)}`);
+    };
+    for (let round = 1n; round <= 3n; round++) {
+      await payOut(LINKED, round * ETHER);
+      await payOut(one.address, round * ETHER);
+      await fixture.mine();
+    }
+    equal((await chainOf(fixture)).unexplained, 0);
+    deepEqual(await fixture.deposits(), []);
+    // Coins that a contract pays are found although more was paid out in the block.
+    const data = CALLS.encodeFunctionData("payCoin", [[one.address], ETHER]);
+    await anvil.send({ to: batcher, value: ETHER, data });
+    await payOut(one.address, 2n * ETHER);
+    await fixture.mine();
+    await mineUntil(fixture, async () => (await fixture.account(one.id)).balance.total === "1");
+    equal((await chainOf(fixture)).unexplained, 0);
+    equal((await rowsOf(realm, "select 1 from unexplained_gains")).length, 0);
+  } finally {
+    await staged.end();
+  }
+});
+
+Deno.test("a payout that one of two nodes makes up hides no payment", async () => {
+  const staged = await among("lh");
+  const { fixture, lying } = staged;
+  try {
+    const { anvil } = fixture;
+    const { note, tell } = payouts((method, ...params) => anvil.rpc(method, ...params));
+    const ramp = await fixture.ramp();
+    const one = await fixture.address(ramp.id);
+    const batcher = await anvil.deploy("Batcher");
+    await fixture.mine(2);
+    lying.trick = tell;
+    note(Number(await anvil.rpc<string>("eth_blockNumber")) + 1, one.address, ETHER);
+    const data = CALLS.encodeFunctionData("payCoin", [[one.address], ETHER]);
+    await anvil.pool({ to: batcher, value: ETHER, data });
+    await fixture.mine();
+    await mineUntil(fixture, async () => {
+      await retryDepositsNow(fixture);
+      return (await fixture.account(one.id)).balance.total === "1";
+    });
+  } finally {
+    await staged.end();
+  }
+});
