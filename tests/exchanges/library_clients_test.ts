@@ -63,7 +63,7 @@ Deno.test("a payment before which the exchange does not tell its currencies was 
   }
 });
 
-for (const id of ["binance", "binanceusdm", "binancecoinm"]) {
+for (const id of ["binance", "binanceus", "binanceusdm", "binancecoinm"]) {
   Deno.test(`${id}: our id of a payment is passed on, and a second payment of it is refused`, async () => {
     await using exchange = startExchange();
     const gateway = openExchangeGateway({ urls: { [id]: exchange.url }, timeoutMs: 240_000 });
@@ -77,3 +77,14 @@ for (const id of ["binance", "binanceusdm", "binancecoinm"]) {
     }
   });
 }
+
+Deno.test("binanceus: it is asked for the currencies that it moves", async () => {
+  await using exchange = startExchange();
+  const gateway = openExchangeGateway({ urls: { binanceus: exchange.url }, timeoutMs: 240_000 });
+  try {
+    const told = await gateway.currencies(accountAt("binanceus"));
+    ok(told.some(({ code, networks }) => code === "ETH" && networks.length > 0));
+  } finally {
+    gateway.close();
+  }
+});

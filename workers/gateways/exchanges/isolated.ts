@@ -70,6 +70,10 @@ const MARKS: ReadonlyMap<string, string> = new Map([
   ["gate", "withdraw_order_id"],
   ["gateeu", "withdraw_order_id"],
 ]);
+/** Options of the library beside its own: by those it never asks Binance.US what it moves, so that nothing could be ordered. */
+const OPTIONS: ReadonlyMap<string, Dictionary> = new Map([
+  ["binanceus", { fetchCurrencies: true }],
+]);
 /**
  * Exchanges that the library asks for addresses and payments without naming the network: of a currency that they move on
  * several, which of these they mean is not known, and a payment on another is lost.
@@ -233,7 +237,7 @@ function newClient(
     number: String,
     timeout: TIMEOUT_MS,
     enableRateLimit: true,
-    options: { fetchMargins: false },
+    options: { fetchMargins: false, ...OPTIONS.get(exchange) },
     fetchImplementation: async (address: string, init: RequestInit) => {
       const response = await boundedFetch(address, init);
       onStatus(response.status);
