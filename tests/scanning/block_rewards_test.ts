@@ -13,7 +13,7 @@ const LINKED = "0x52908400098527886E0F7030069857D2E4169EE7";
 type Json = any;
 
 /** A chain whose blocks pay out: anvil makes none such, so its answers are added to. */
-function payouts(read: (method: string, ...params: unknown[]) => Promise<Json>) {
+function rewardingBlocks(read: (method: string, ...params: unknown[]) => Promise<Json>) {
   const paid = new Map<number, { address: string; amount: string }[]>();
   const tell: Trick = async ({ method, params }) => {
     if (method !== "eth_getBlockByNumber") return undefined;
@@ -36,7 +36,7 @@ Deno.test("what blocks pay out to validators is neither a deposit nor unexplaine
   try {
     const { anvil, realm } = fixture;
     const { send } = realm.admin;
-    const { note, tell } = payouts((method, ...params) => anvil.rpc(method, ...params));
+    const { note, tell } = rewardingBlocks((method, ...params) => anvil.rpc(method, ...params));
     node.trick = tell;
     const ramp = await fixture.ramp();
     const one = await fixture.address(ramp.id);
@@ -78,7 +78,7 @@ Deno.test("a payout that one of two nodes makes up hides no payment", async () =
   const { fixture, lying } = staged;
   try {
     const { anvil } = fixture;
-    const { note, tell } = payouts((method, ...params) => anvil.rpc(method, ...params));
+    const { note, tell } = rewardingBlocks((method, ...params) => anvil.rpc(method, ...params));
     const ramp = await fixture.ramp();
     const one = await fixture.address(ramp.id);
     const batcher = await anvil.deploy("Batcher");
