@@ -4854,8 +4854,8 @@ AS $function$
 begin
   new.customer := (select u.root from users u where u.id = new.owner and not 'realm' = any (u.scopes));
   if (select count(*) from messages m where lower(m.destination) = lower(new.destination)
-      and m.created_at > new.created_at - interval '1 minute' and (new.notice is null
-        or m.notice = new.notice and m.customer is not distinct from new.customer)) >= 20 then
+      and m.created_at > new.created_at - interval '1 minute' and m.notice is not distinct from new.notice
+      and (m.notice is null or m.customer is not distinct from new.customer)) >= 20 then
     raise exception 'a recipient gets at most 20 messages a minute'
       using errcode = 'check_violation', constraint = 'messages_pace';
   end if;

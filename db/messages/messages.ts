@@ -124,7 +124,7 @@ export async function countNotices(
 export interface CountedPace {
   since: number;
   count: number;
-  /** The kind of which notices alone are counted; null counts all messages. */
+  /** The kind of which notices are counted; null counts what is no notice. */
   notice: NoticeKind | null;
 }
 
@@ -141,8 +141,8 @@ export async function selectPace(
   const [row] = await db<{ created_at: number }[]>`
     select created_at from messages
     where lower(destination) = lower(${of.destination}) and created_at > ${of.since}
-      and (${of.notice}::text is null
-        or notice = ${of.notice} and customer is not distinct from ${of.customer}::uuid)
+      and notice is not distinct from ${of.notice}::text
+      and (notice is null or customer is not distinct from ${of.customer}::uuid)
     order by created_at desc offset ${of.count - 1} limit 1`;
   return row?.created_at ?? null;
 }

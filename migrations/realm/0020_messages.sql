@@ -64,14 +64,14 @@ comment on column messages.customer is 'The customer (users.root) whose user ask
 comment on column messages.group_id is 'Group of the state, as Infobip counts them: 1 pending, 2 undeliverable, 3 delivered, 4 expired, 5 rejected.';
 
 -- At most 20 messages a minute to one recipient (contract, section 12.3). Notices of the service itself are counted apart:
--- whoever may send could else keep a warning from its reader, and whoever may cause one kind, those of another. So are
--- those of each customer: addresses are taken unproven, and another may give its users the same.
+-- whoever may send could else keep a warning from its reader, whoever may cause one kind, those of another, and whoever may
+-- cause any, messages. So are those of each customer: addresses are taken unproven, and another may give its users the same.
 create function messages_pace() returns trigger language plpgsql as $$
 begin
   new.customer := (select u.root from users u where u.id = new.owner and not 'realm' = any (u.scopes));
   if (select count(*) from messages m where lower(m.destination) = lower(new.destination)
-      and m.created_at > new.created_at - interval '1 minute' and (new.notice is null
-        or m.notice = new.notice and m.customer is not distinct from new.customer)) >= 20 then
+      and m.created_at > new.created_at - interval '1 minute' and m.notice is not distinct from new.notice
+      and (m.notice is null or m.customer is not distinct from new.customer)) >= 20 then
     raise exception 'a recipient gets at most 20 messages a minute'
       using errcode = 'check_violation', constraint = 'messages_pace';
   end if;

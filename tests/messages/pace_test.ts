@@ -90,3 +90,21 @@ test("where several send to a recipient no customer uses up what others have, an
   equal(await sms(eve.send, 5, to), 0, "customers have had theirs");
   equal(await sms(realm.admin.send, 10, to), 4, "twenty in all");
 });
+
+test("notices to an address that others have given their users keep no message from it", async (realm) => {
+  const destination = "noticed@example.com";
+  const { secrets } = realm.services;
+  const actor = { ...realm.admin.actor, at: Date.now() };
+  const message = { channel: "email", content: { subject: "a", text: "b" } } as const;
+  for (const { id } of [await realm.user(), await realm.user()]) {
+    const notices = Array(20).fill({ message, to: { destination }, secrets, owner: id });
+    const made = await realm.command((tx) => queueNotices(tx, actor, notices, "security"));
+    equal(made.length, 20);
+  }
+  const email = { to: destination, content: { subject: "hello", text: "hello" } };
+  const answers = [];
+  for (let i = 0; i < 21; i++) {
+    answers.push((await realm.admin.send("POST", "/v1/apps/message/email", email)).status);
+  }
+  deepEqual(answers, [...Array(20).fill(201), 429]);
+});
