@@ -1,13 +1,21 @@
 /** Statements on own addresses without a credited deposit. @module */
 import type { Db } from "../database.ts";
 
-/** Counts the ramp and deposit accounts of a customer that never had a deposit, up to a number. */
+/** Ramp and deposit accounts that never had a deposit, up to a number. */
+export interface UnusedCount {
+  /** Of the customer, with all users that it made. */
+  all: number;
+  /** Of one of these users. */
+  own: number;
+}
+
+/** Counts the ramp and deposit accounts of a customer that never had a deposit, and those of one of its users, up to a number. */
 export async function countUnusedAddresses(
   db: Db,
-  { customer, most }: { customer: string; most: number },
-): Promise<number> {
-  const [{ count }] = await db<{ count: number }[]>`
-    select count(*)::integer as count
-    from (select from unused_addresses where root = ${customer} limit ${most}) unused`;
-  return count;
+  { customer, user, most }: { customer: string; user: string; most: number },
+): Promise<UnusedCount> {
+  const [counts] = await db<UnusedCount[]>`
+    select count(*)::integer as "all", (count(*) filter (where owner = ${user}))::integer as own
+    from (select owner from unused_addresses where root = ${customer} limit ${most}) unused`;
+  return counts;
 }

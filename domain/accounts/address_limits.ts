@@ -12,10 +12,13 @@ import { DomainError } from "../errors.ts";
 
 /** When a refused caller may try again: nobody knows when a deposit will come. */
 const RETRY_AFTER_S = 3600;
+/** The part that users whom a customer has made leave to itself. */
+const OF_CUSTOMER = 0.1;
 
 /**
- * Refuses a customer another address or ramp while too many of its have had no deposit, however many users it has made.
- * Those who work for the realm have no limit. Two at once are counted one after the other, by the ledger lock.
+ * Refuses a customer another address or ramp while too many of its have had no deposit, however many users it has made. One
+ * of these has never more than are free for the others, and all of them leave a tenth to the customer itself. Those who
+ * work for the realm have no limit. Two at once are counted one after the other, by the ledger lock.
  *
  * @throws {DomainError} rate.limited
  */
@@ -23,7 +26,11 @@ export async function assertMayHaveAddress(tx: LedgerTx, actor: Actor): Promise<
   const customer = await selectCustomerOf(tx, actor.user);
   if (customer === null) return;
   const most = actor.realm.unusedAddresses ?? UNUSED_ADDRESSES;
-  if (await countUnusedAddresses(tx, { customer, most }) < most) return;
-  const why = `a customer has at most ${most} addresses without a credited deposit`;
+  const { all, own } = await countUnusedAddresses(tx, { customer, user: actor.user, most });
+  const isMade = actor.user !== customer;
+  const free = most - all - (isMade ? Math.floor(OF_CUSTOMER * most) : 0);
+  if (isMade ? free > own : free > 0) return;
+  const why = `a customer has at most ${most} addresses without a credited deposit` +
+    (isMade ? ", and one of the users that it made has no more than are free for the others" : "");
   throw new DomainError("rate.limited", why, { retryAfterS: RETRY_AFTER_S });
 }

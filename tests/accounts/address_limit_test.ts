@@ -82,8 +82,8 @@ Deno.test("a customer has no more unused addresses than the realm lets it, throu
   const confirmed = async () =>
     (await fixture.deposits()).filter(({ status }) => status === "CONFIRMED").length === 2;
   await mineUntil(fixture, confirmed);
-  equal((await ask(made)).status, 201);
-  equal((await ask(chief)).status, 429);
+  equal((await ask(chief)).status, 201);
+  equal((await ask(made)).status, 429);
   ({ said, counted } = await counts(fixture));
   deepEqual(counted, said);
   // A user that becomes a customer of its own takes its addresses along.
@@ -93,4 +93,27 @@ Deno.test("a customer has no more unused addresses than the realm lets it, throu
   equal((await set({ unused_addresses: 0 })).status, 200);
   equal((await other.send("POST", "/v1/accounts", rampOfItsOwn)).status, 429);
   equal((await realm.admin.send("POST", "/v1/accounts", rampOfItsOwn)).status, 201);
+});
+
+Deno.test("users that a customer has made leave unused addresses to each other, and to the customer", async () => {
+  await using fixture = await openRampFixture();
+  const { realm } = fixture;
+  const settings = { chains: { unused_addresses: 20 } };
+  equal((await realm.admin.send("PATCH", `/v1/realms/${realm.id}`, settings)).status, 200);
+  const ramp = await fixture.ramp();
+  const chief = await realm.user({ role: "admin", scope: "own" });
+  const made = [await realm.user(), await realm.user()];
+  for (const { id } of made) {
+    await rowsOf(realm, "update users set owner = $1 where id = $2", [chief.id, id]);
+  }
+  const taken = async (by: TestUser) => {
+    const of = await account(fixture, by, ramp.id);
+    const ask = () => by.send("POST", `/v1/accounts/${of}/address`, {});
+    const answers = await Promise.all(Array.from({ length: 21 }, ask));
+    for (const one of answers.filter(({ status }) => status !== 201)) {
+      deepEqual(codeOf(one), [429, "rate.limited"]);
+    }
+    return answers.filter(({ status }) => status === 201).length;
+  };
+  deepEqual([await taken(made[0]), await taken(made[1]), await taken(chief)], [9, 5, 6]);
 });
