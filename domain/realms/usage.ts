@@ -27,6 +27,14 @@ export interface Tier {
   creditsPerMonth: number | null;
 }
 
+/** Work of the database that a read's price covers, in milliseconds: each further piece of that length costs as much again. */
+const COVERED_MS = 250;
+
+/** What a search costs beyond the price of a read, in credits, by how long the database worked for it. */
+export function creditsOfWork(ms: number): number {
+  return CREDITS.read * Math.floor(Math.max(0, ms) / COVERED_MS);
+}
+
 /** A request as it is counted. */
 export interface ChargedRequest {
   cost: Cost;
@@ -42,6 +50,12 @@ export interface UsageCounter {
    * @throws {DomainError} rate.limited, credits.exhausted
    */
   charge(realm: string, tier: Tier, request: ChargedRequest): Allowance | Promise<Allowance>;
+  /** Adds credits to what a request has cost already, though they be more than are left. */
+  surcharge(
+    realm: string,
+    tier: Tier,
+    more: { credits: number; isHouse: boolean },
+  ): Promise<Allowance>;
   /** Reads what was counted of a realm, so that the next charge waits for nothing. */
   prepare(realm: string): Promise<void>;
   /** The credits left in the month; null without limit. */
@@ -93,6 +107,12 @@ export function openUsageCounter(platform: Pool, now: () => number): UsageCounte
     return usage;
   }
 
+  async function usageOf(realm: string): Promise<RealmUsage> {
+    const month = monthOf(now());
+    const held = usages.get(realm);
+    return held?.month === month ? held : await load(realm, month);
+  }
+
   return {
     charge(realm, tier, request) {
       const month = monthOf(now());
@@ -100,22 +120,24 @@ export function openUsageCounter(platform: Pool, now: () => number): UsageCounte
       if (usage?.month === month) return take(usage, tier, request, now());
       return load(realm, month).then((loaded) => take(loaded, tier, request, now()));
     },
+    async surcharge(realm, tier, { credits, isHouse }) {
+      const usage = await usageOf(realm);
+      usage.usedHere += credits;
+      return allowanceOf(usage, tier, partOf(tier, isHouse));
+    },
     async prepare(realm) {
-      const month = monthOf(now());
-      if (usages.get(realm)?.month !== month) await load(realm, month);
+      await usageOf(realm);
     },
     async credits(realm, tier) {
       if (tier.creditsPerMonth === null) return null;
-      const month = monthOf(now());
-      const held = usages.get(realm);
-      const usage = held?.month === month ? held : await load(realm, month);
+      const usage = await usageOf(realm);
       return Math.max(0, tier.creditsPerMonth - usage.usedByAll - usage.usedHere);
     },
-    dirty: () => [...usages.values()].some((usage) => usage.requestsHere > 0),
+    dirty: () => [...usages.values()].some(isDirty),
     async flush() {
       const months = new Map<string, [string, RealmUsage][]>();
       for (const entry of usages) {
-        if (entry[1].requestsHere === 0) continue;
+        if (!isDirty(entry[1])) continue;
         const { month } = entry[1];
         months.set(month, [...months.get(month) ?? [], entry]);
       }
@@ -137,6 +159,19 @@ function reserveOf(rate: number): number {
   return Math.min(rate - 1, Math.max(1, Math.floor(rate * OF_HOUSE)));
 }
 
+/** What a caller leaves to others: requests of a second; and the credits of the month that it does not leave. */
+interface Part {
+  left: number;
+  usable: number | null;
+}
+
+function partOf({ requestsPerSecond: rate, creditsPerMonth: most }: Tier, isHouse: boolean): Part {
+  return {
+    left: isHouse || rate === null ? 0 : reserveOf(rate),
+    usable: most === null || isHouse ? most : most - Math.floor(most * OF_HOUSE),
+  };
+}
+
 function take(
   usage: RealmUsage,
   tier: Tier,
@@ -144,9 +179,9 @@ function take(
   at: number,
 ): Allowance {
   const { requestsPerSecond: rate, creditsPerMonth: most } = tier;
-  const left = isHouse || rate === null ? 0 : reserveOf(rate);
-  const usable = most === null || isHouse ? most : most - Math.floor(most * OF_HOUSE);
-  const allowance = () => allowanceOf(usage, rate, { left, usable });
+  const part = partOf(tier, isHouse);
+  const { left, usable } = part;
+  const allowance = () => allowanceOf(usage, tier, part);
   if (rate !== null) {
     usage.tokens = Math.min(rate, usage.tokens + rate * Math.max(0, at - usage.filledAt) / 1000);
     usage.filledAt = at;
@@ -172,16 +207,11 @@ function take(
   return allowance();
 }
 
-/**
- * What a caller has left of the limits.
- *
- * @param left requests that are left to others
- * @param usable credits of the month that are not
- */
+/** What a caller has left of the limits. */
 function allowanceOf(
   usage: RealmUsage,
-  rate: number | null,
-  { left, usable }: { left: number; usable: number | null },
+  { requestsPerSecond: rate }: Tier,
+  { left, usable }: Part,
 ): Allowance {
   return {
     limit: rate,
@@ -191,8 +221,13 @@ function allowanceOf(
   };
 }
 
+/** Whether something was counted that is not in the table: work may be charged after its request. */
+function isDirty({ requestsHere, usedHere }: RealmUsage): boolean {
+  return requestsHere > 0 || usedHere > 0;
+}
+
 async function flushOne(platform: Pool, realm: string, usage: RealmUsage): Promise<void> {
-  if (usage.requestsHere > 0) await addUp(platform, usage.month, [[realm, usage]], usage.seenAt);
+  if (isDirty(usage)) await addUp(platform, usage.month, [[realm, usage]], usage.seenAt);
 }
 
 /** Adds the usage of one month to the table; deducts the usage of other processes from the buckets. */
@@ -245,7 +280,7 @@ function learn(
 
 function forgetQuiet(usages: Map<string, RealmUsage>): void {
   for (const [realm, usage] of usages) {
-    if (usage.requestsHere > 0) continue;
+    if (isDirty(usage)) continue;
     usages.delete(realm);
     return;
   }

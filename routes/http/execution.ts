@@ -19,6 +19,7 @@ import {
   runSearch,
   type TxFor,
 } from "../../domain/command.ts";
+import { reachesRealm } from "../../domain/actor.ts";
 import { confirmed } from "../../domain/realms/attestations.ts";
 import { type NewBatch, transferMany } from "../../domain/ledger/batches.ts";
 import { DomainError } from "../../domain/errors.ts";
@@ -244,7 +245,10 @@ export async function inListTurn<P, Q extends Asked, B>(
   return await listing(poolOf(call), read, { user: call.actor.user, signal: call.signal() });
 }
 
-/** Runs reads of very many rows: each waits for its turn among others of its kind, and ends after seconds. */
+/**
+ * Runs reads of very many rows: each waits for its turn among others of its kind, ends after seconds, and costs credits by
+ * the time that the database worked for it.
+ */
 export async function readMany<P, Q, B>(
   call: Call<P, Q, B>,
   work: (db: Db) => Promise<unknown>,
@@ -255,17 +259,29 @@ export async function readMany<P, Q, B>(
   const notBefore = notBeforeOf(call);
   const how = { limitMs: SEARCH_MS, isSlow: true, user: call.actor.user, signal, notBefore };
   let headers: Record<string, string> = {};
+  let ms = 0;
+  const timed = async (db: Db) => {
+    const start = performance.now();
+    return await work(db).finally(() => ms += performance.now() - start);
+  };
   const find = async () => {
-    const found = replica === null ? null : await replica.read(work, how);
-    if (found === null) return await runSearch(pool, SEARCH_MS, work, signal);
+    const found = replica === null ? null : await replica.read(timed, how);
+    if (found === null) return await runSearch(pool, SEARCH_MS, timed, signal);
     headers = lagHeader(found);
     return found.result;
   };
   const { user, scopes } = call.actor;
-  const view = await searching(pool, find, { user, scopes, signal }).catch((error) => {
+  const isHouse = reachesRealm(call.actor);
+  // What was found is answered, whether it could be charged or not.
+  const charge = async () =>
+    call.realm === null
+      ? {}
+      : await call.services.limits.chargeWork(call.realm, { ms, isHouse }).catch(() => ({}));
+  const view = await searching(pool, find, { user, scopes, signal }).catch(async (error) => {
+    await charge(); // what was given up has cost as much
     throw signal.aborted ? signal.reason : error;
   });
-  return replyWith(call, view, headers);
+  return replyWith(call, view, { ...headers, ...await charge() });
 }
 
 /** Whether rows are read by an index alone: all or one's own, as they were made. */

@@ -7,6 +7,7 @@ import type { Allowance } from "../../domain/errors.ts";
 import {
   type ChargedRequest,
   type Cost,
+  creditsOfWork,
   openUsageCounter,
   type Tier,
 } from "../../domain/realms/usage.ts";
@@ -30,6 +31,12 @@ export interface Limits {
    * called, and gives the headers; it throws as `admit` does.
    */
   admitLater(realm: RealmContext, cost: Cost): Promise<(isHouse: boolean) => Promise<LimitHeaders>>;
+  /**
+   * Charges the work of the database for a request that was counted as a read, where it was long.
+   *
+   * @returns the headers of its answer, which take the place of others; none where nothing was charged
+   */
+  chargeWork(realm: RealmContext, work: { ms: number; isHouse: boolean }): Promise<LimitHeaders>;
   /** The header with the rest of the month's credits. */
   credits(realm: RealmContext): Promise<number>;
   /**
@@ -97,6 +104,13 @@ export function openLimits(
       if (!isUnlimited(tierOf(realm))) await usage.prepare(realm.id);
       let counted: LimitHeaders | undefined;
       return async (isHouse) => counted ??= await admit(realm, { cost, isHouse });
+    },
+    async chargeWork(realm, { ms, isHouse }) {
+      const [tier, credits] = [tierOf(realm), creditsOfWork(ms)];
+      if (credits === 0 || isUnlimited(tier)) return {};
+      const left = await usage.surcharge(realm.id, tier, { credits, isHouse });
+      schedule();
+      return headersOf(left);
     },
     async credits(realm) {
       return await usage.credits(realm.id, tierOf(realm)) ?? ENDLESS;

@@ -1,6 +1,7 @@
 import { deepEqual, equal, ok } from "node:assert/strict";
 import { type Answer, type Send, type TestRealm, testRealm } from "../support/realm.ts";
 import { until } from "../support/eventually.ts";
+import { serializable } from "../../db/transaction.ts";
 
 const left = ({ headers }: Answer) => Number(headers.get("x-credits-remaining"));
 const me = (send: Send) => send("GET", "/v1/auth/me");
@@ -139,4 +140,39 @@ Deno.test("customers leave requests of a second, and credits of the month, to th
   const { status, headers } = await me(realm.admin.send);
   equal(status, 200);
   ok(Number(headers.get("x-credits-remaining")) > 900);
+});
+
+Deno.test("a search that keeps the database busy costs credits by its time, also where it is given up", async () => {
+  await using realm = await testRealm({ tier: "pro" });
+  const search = (limit: string) =>
+    realm.admin.send("GET", `/v1/identities/all?limit=${limit}&query={"country":"HR"}`);
+  equal(left(await search("1")), 1_999_999, "a quick one costs a read");
+  const [locked, over] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+  const held = serializable(realm.pool, async (tx) => {
+    await tx`set local idle_in_transaction_session_timeout = 0`;
+    await tx`lock table identities in access exclusive mode`;
+    locked.resolve();
+    await over.promise;
+  });
+  await Promise.race([held, locked.promise]);
+  const given = await search("2");
+  deepEqual([given.status, given.body.code], [503, "service.overloaded"]);
+  const spent = () => realm.services.limits.credits(realm.services.realms.peek(realm.id)!);
+  const after = await spent();
+  ok(after <= 1_999_998 - 20, `${after}: five seconds cost 20 credits`);
+  const slow = search("3");
+  await until(async () => {
+    const [{ waits }] = await realm.database.platform.sql<{ waits: number }[]>`
+      select count(*)::integer as waits from pg_stat_activity
+      where wait_event_type = 'Lock' and query like '%identities%' and query_start < now() - interval '600 ms'`;
+    return waits > 0;
+  });
+  over.resolve();
+  await held;
+  const answered = await slow;
+  equal(answered.status, 200);
+  ok(left(answered) <= after - 3, `${left(answered)}: a read, and two for more than half a second`);
+  equal(left(answered), await spent());
+  await realm.services.limits.flush();
+  equal(await usedOf(realm), 2_000_000 - left(answered));
 });
