@@ -12,7 +12,7 @@ export interface Sample {
 
 /** Samples of one realm, at most: the table refuses more. */
 export const SAMPLES_MAX = 5000;
-/** A network that no worker has read for so long after its first ramp, in seconds, is unhealthy: its nodes were never reached. */
+/** A network that no worker has read for so long after its first ramp or linked address, in seconds, is unhealthy: its nodes were never reached. */
 const UNREACHED_S = 60;
 /** A backlog is counted no further: its size beyond that tells nothing more. */
 const BACKLOG_MAX = 100_000;
@@ -77,10 +77,21 @@ export async function measureRealm(db: Db): Promise<Sample[]> {
     order by name, labels limit ${SAMPLES_MAX}`;
 }
 
+/** Linked addresses of a network that was never read, of which the first is looked for. */
+const LINKED_MAX = 1000;
+
 /** Measures how far networks are read that are still needed, and those that never were. */
 export async function measureNetworks(db: Db): Promise<Sample[]> {
   return await db<Sample[]>`
-    with followed as (
+    with recursive linked (chain, network) as (
+      -- Networks of linked addresses, one after the other by their index.
+      (select chain, network from external_addresses where deleted_at is null order by chain, network limit 1)
+      union all
+      select n.chain, n.network from linked l cross join lateral (
+        select e.chain, e.network from external_addresses e
+        where e.deleted_at is null and (e.chain, e.network) > (l.chain, l.network)
+        order by e.chain, e.network limit 1) n
+    ), followed as (
       select jsonb_build_object('chain', chain, 'network', network) as labels, head, height,
         halted is not null as halted, extract(epoch from now() - scanned_at) as age,
         error is null and warning is null and halted is null as healthy
@@ -89,10 +100,16 @@ export async function measureNetworks(db: Db): Promise<Sample[]> {
       where exists (select from ramps r where r.chain = c.chain and r.network = c.network)
         or exists (select from external_addresses e
           where e.chain = c.chain and e.network = c.network and e.deleted_at is null)
+    ), needed (chain, network, since) as (
+      select chain, network, created_at from ramps
+      union all
+      select l.chain, l.network, e.created_at from linked l cross join lateral (
+        select e.created_at from external_addresses e
+        where e.chain = l.chain and e.network = l.network and e.deleted_at is null limit ${LINKED_MAX}) e
     ), unreached as (
       select jsonb_build_object('chain', chain, 'network', network) as labels,
-        extract(epoch from now() - min(created_at)) as age
-      from ramps r
+        extract(epoch from now() - min(since)) as age
+      from needed r
       where not exists (select from chain_cursors c where c.chain = r.chain and c.network = r.network)
       group by chain, network
     ), samples (name, labels, value) as (
@@ -180,7 +197,7 @@ export interface MeasuredNetwork {
   lag: number | null;
   /** Whether it is in order in all realms; null where that is not known yet. */
   healthy: boolean | null;
-  /** Seconds since the realm that is furthest behind was scanned; before its first scan, since its first ramp. */
+  /** Seconds since the realm that is furthest behind was scanned; before its first scan, since its first ramp or linked address. */
   age: number;
 }
 

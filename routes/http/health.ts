@@ -55,7 +55,7 @@ export const healthRoutes: readonly AnyRoute[] = [
     handle: async ({ services, at }) => {
       const [found, networks] = await Promise.all([
         soon(probe(services, at)),
-        soon(networkProbes(services, at)),
+        soon(networkProbes(services, at)).then((some) => some ?? networkProbes.known(services)),
       ]);
       const { chains: quarantines = {}, ...signing } = found?.signing ?? {};
       const chains = chainsOf(networks ?? {}, quarantines);
@@ -134,21 +134,36 @@ function isDegraded({ signing }: Finding, chains: Networks<ShownNetwork>): boole
   );
 }
 
+/** Measures at most once in an interval, and knows what was found last. */
+interface Probe<T> {
+  (services: Services, at: number): Promise<T>;
+  /** Null before the first finding. */
+  known(services: Services): T | null;
+}
+
 /** One probe in an interval for all callers: the route is open to everybody. */
-function openProbe<T>(intervalMs: number, measure: (services: Services) => Promise<T>) {
+function openProbe<T>(intervalMs: number, measure: (services: Services) => Promise<T>): Probe<T> {
   const probes = new WeakMap<Services, { at: number; finding: Promise<T> }>();
-  return (services: Services, at: number): Promise<T> => {
+  const known = new WeakMap<Services, { finding: T }>();
+  const probe = (services: Services, at: number) => {
     const last = probes.get(services);
     if (last !== undefined && Math.abs(at - last.at) < intervalMs) return last.finding;
     const finding = measure(services);
-    finding.catch(() => {}); // those who wait see the failure
+    // Those who wait see the failure.
+    finding.then((found) => known.set(services, { finding: found }), () => {});
     probes.set(services, { at, finding });
     return finding;
   };
+  return Object.assign(probe, {
+    known: (services: Services) => known.get(services)?.finding ?? null,
+  });
 }
 
 const probe = openProbe(PROBE_INTERVAL_MS, measure);
-/** Apart from the probe of the database, so that many realms make no process unready. */
+/**
+ * Apart from the probe of the database, so that many realms make no process unready. While what they measured is read for
+ * long, what was read before is told.
+ */
 const networkProbes = openProbe(
   NETWORKS_INTERVAL_MS,
   ({ platform, config }) => checkNetworks(platform, config.chains),

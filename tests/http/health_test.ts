@@ -1,5 +1,7 @@
 import { deepEqual, equal } from "node:assert/strict";
 import { keepMeasurement } from "../../domain/realms/measurements.ts";
+import { openDatabase } from "../../db/database.ts";
+import { serializable } from "../../db/transaction.ts";
 import { createApp } from "../../routes/http/app.ts";
 import { asSuperuser, testDatabase } from "../support/database.ts";
 import { PLATFORM_KEY, rowsOf, type TestRealm, testRealm } from "../support/realm.ts";
@@ -132,4 +134,58 @@ Deno.test("a network that nothing is left on is read no more, and makes no servi
   deepEqual(await told(), ["degraded", false]);
   equal((await realm.admin.send("DELETE", path)).status, 200);
   deepEqual(await told(), ["ok", null]);
+});
+
+Deno.test("a network that linked addresses alone need, and whose nodes were never reached, makes the service degraded", async () => {
+  await using own = await testDatabase();
+  const env = { ETHEREUM_RPC_URL: "http://127.0.0.1:1" };
+  await using realm = await testRealm({ env: { ...env, DATABASE_URL: own.url } });
+  const told = async () => {
+    await keepMeasurement(realm.database.platform, { id: realm.id, pool: realm.pool });
+    const { body } = await ready(realm, 0, env);
+    return [body.status, body.checks.chains.ETHEREUM.main.healthy];
+  };
+  const account = await realm.account({ asset: "ETH" });
+  const path = `/v1/accounts/${account}/assign/0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed`;
+  equal((await realm.admin.send("POST", path)).status, 200);
+  deepEqual(await told(), ["ok", null], "it has just begun");
+  await rowsOf(
+    realm,
+    "update external_addresses set created_at = created_at - interval '2 minutes'",
+  );
+  deepEqual(await told(), ["degraded", false]);
+  equal((await realm.admin.send("DELETE", path)).status, 200);
+  deepEqual(await told(), ["ok", null]);
+});
+
+Deno.test("while the measurements of very many realms are read for long, what was read of the networks before is told", async () => {
+  await using own = await testDatabase();
+  const env = { ETHEREUM_RPC_URL: "http://127.0.0.1:1" };
+  await using realm = await testRealm({ env: { ...env, DATABASE_URL: own.url } });
+  await realm.admin.send("POST", "/v1/accounts", { type: "ramp", asset: "ETH" });
+  await rowsOf(realm, "update ramps set created_at = created_at - interval '2 minutes'");
+  await keepMeasurement(realm.database.platform, { id: realm.id, pool: realm.pool });
+  await using other = realm.another({ DATABASE_URL: own.url, ...env });
+  let aheadMs = 0;
+  const app = createApp({ ...other.services, now: () => Date.now() + aheadMs }, PLATFORM_KEY);
+  const chains = async () => {
+    const asked = await app(new Request("http://purser.test/health/ready"), "127.0.0.1");
+    return (await asked.json()).checks.chains;
+  };
+  const before = await chains();
+  equal(before.ETHEREUM.main.healthy, false);
+  const superuser = openDatabase({ url: own.superuserUrl, prepare: true, parseJson: JSON.parse });
+  const [locked, over] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+  const held = serializable(superuser.platform, async (tx) => {
+    await tx`set local idle_in_transaction_session_timeout = 0`;
+    await tx`lock table platform.realm_measurements in access exclusive mode`;
+    locked.resolve();
+    await over.promise;
+  });
+  await Promise.race([held, locked.promise]);
+  aheadMs = 60_000; // what was read is read anew
+  deepEqual(await chains(), before);
+  over.resolve();
+  await held;
+  await superuser.close();
 });
