@@ -1735,6 +1735,8 @@ table second_factors (
   confirmed_at timestamp with time zone
   last_step bigint not null default 0
   recovery bytea[] not null default '{}'::bytea[]
+  wrong_codes integer not null default 0
+  wrong_since timestamp with time zone
   created_at timestamp with time zone not null
 )
 constraint second_factors_pkey PRIMARY KEY (user_id)
@@ -5665,7 +5667,7 @@ AS $function$
     when 'identities' then array['person', 'company']
     when 'users' then array['username', 'email', 'password_digest', 'channel']
     when 'api_keys' then array['last_used_at']
-    when 'second_factors' then array['last_step']
+    when 'second_factors' then array['last_step', 'wrong_codes', 'wrong_since']
     when 'ramps' then array['next_index', 'reserved']
     when 'reserved_addresses' then array['shared']
     -- What was asked for is told; how it goes is proven by orders, by transactions and by chains.
@@ -5933,7 +5935,7 @@ realm may update (body, profile, status) on idempotency
 realm may update (body, profile, status) on idempotency_earlier
 realm may update (captured, closed_at, status, transaction) on blocks
 realm may update (claimed, claims, deposit, error, next_at, reason, state, tries, updated_at) on ramp_transfers
-realm may update (confirmed_at, last_step, recovery, secret) on second_factors
+realm may update (confirmed_at, last_step, recovery, secret, wrong_codes, wrong_since) on second_factors
 realm may update (data, deleted_at, updated_at) on fungible_tokens
 realm may update (deleted_at) on external_addresses
 realm may update (deleted_at, last_used_at, updated_at) on api_keys

@@ -65,7 +65,7 @@ grant insert (account, chain, network, number, created_at), update (next_index) 
 grant update (last_used_at, updated_at, deleted_at) on api_keys to :role;
 grant insert on logins to :role;
 grant update (last_used_at, ended_at) on logins to :role;
-grant insert (user_id, secret, created_at), update (secret, confirmed_at, last_step, recovery), delete
+grant insert (user_id, secret, created_at), update (secret, confirmed_at, last_step, recovery, wrong_codes, wrong_since), delete
   on second_factors to :role;
 -- Both tables have the same rights, because they exchange their names.
 grant insert (key, fingerprint), update (status, body, profile) on idempotency, idempotency_earlier to :role;

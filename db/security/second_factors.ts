@@ -10,25 +10,43 @@ export interface SecondFactorRow {
   last_step: number;
   /** Recovery codes that are left. */
   recovery_left: number;
+  /** Wrong codes that came with the right password in a day, and the seconds that are left of it. */
+  wrong: number;
+  wrong_left_s: number;
   created_at: number;
 }
+
+/** The time in which wrong codes are counted, from the first of them on. */
+const COUNTED = "24 hours";
 
 /** Reads a user's second factor. */
 export async function selectSecondFactor(db: Db, user: string): Promise<SecondFactorRow | null> {
   const [row] = await db<SecondFactorRow[]>`
-    select user_id, secret, confirmed_at, last_step::float8 as last_step,
-      cardinality(recovery) as recovery_left, created_at
-    from second_factors where user_id = ${user}`;
+    select ${columns(db)} from second_factors where user_id = ${user}`;
   return row ?? null;
+}
+
+function columns(db: Db) {
+  return db`user_id, secret, confirmed_at, last_step::float8 as last_step, cardinality(recovery) as recovery_left,
+    created_at, case when wrong_since > now() - ${COUNTED}::interval then wrong_codes else 0 end as wrong,
+    coalesce(greatest(1, ceil(extract(epoch from wrong_since + ${COUNTED}::interval - now()))), 1)::integer
+      as wrong_left_s`;
 }
 
 /** Reads and locks a user's second factor. */
 export async function lockSecondFactor(tx: Tx, user: string): Promise<SecondFactorRow | null> {
   const [row] = await tx<SecondFactorRow[]>`
-    select user_id, secret, confirmed_at, last_step::float8 as last_step,
-      cardinality(recovery) as recovery_left, created_at
-    from second_factors where user_id = ${user} for update`;
+    select ${columns(tx)} from second_factors where user_id = ${user} for update`;
   return row ?? null;
+}
+
+/** Counts a wrong code; the first of a day begins it. */
+export async function noteWrongCode(tx: Tx, user: string): Promise<void> {
+  await tx`
+    update second_factors set
+      wrong_codes = case when wrong_since > now() - ${COUNTED}::interval then wrong_codes + 1 else 1 end,
+      wrong_since = case when wrong_since > now() - ${COUNTED}::interval then wrong_since else now() end
+    where user_id = ${user}`;
 }
 
 /** Replaces an unconfirmed second factor by a new one to be confirmed. */

@@ -24,6 +24,8 @@ export interface LoginAttempt {
   places: { subject: string; mark: string }[];
   /** The subject of name and network together, which remembers a successful login. */
   pair: string;
+  /** Whether there was one in the last 30 days. */
+  isKnown: boolean;
 }
 
 /** Refusal after too many wrong logins of a name or a network. */
@@ -86,7 +88,7 @@ async function take(
   const places = Object.entries({ network, pair, name }).flatMap(([kind, { mark }]) =>
     mark === null ? [] : [{ subject: subjects[kind as keyof typeof subjects], mark }]
   );
-  return { places, pair: subjects.pair };
+  return { places, pair: subjects.pair, isKnown: pair.known };
 }
 
 function assertOpen({ state, retry_after_s }: AttemptRow, everyName: boolean): void {

@@ -1,7 +1,12 @@
 /** Second factors at logins: one-time passwords and recovery codes. @module */
 import { hash } from "node:crypto";
 import type { Tx } from "../../db/database.ts";
-import { lockSecondFactor, markStep, takeRecoveryCode } from "../../db/security/second_factors.ts";
+import {
+  lockSecondFactor,
+  markStep,
+  noteWrongCode,
+  takeRecoveryCode,
+} from "../../db/security/second_factors.ts";
 import { DomainError } from "../errors.ts";
 import { base32, totpStep } from "./totp.ts";
 
@@ -11,14 +16,37 @@ const RECOVERY_BYTES = 10;
 export type LoginMethod = "password" | "totp" | "recovery_code";
 
 /**
+ * Wrong codes of a day after which a user's codes are not looked at any more: three of a million are right at a time, so
+ * whoever has the password would find one by trying. Networks where the user was right lately have more, so that nobody
+ * elsewhere uses theirs up. Recovery codes cannot be guessed, and are taken all the same.
+ */
+const WRONG_ELSEWHERE_MAX = 20;
+const WRONG_MAX = 40;
+
+/** A login with the right password that no code can make right before a time. */
+export interface CodesHeld {
+  retryAfterS: number;
+}
+
+/** The code of a login with the right password. */
+export interface GivenCode {
+  code: string | undefined;
+  at: number;
+  /** Whether the user was right lately from where the login comes. */
+  isKnown: boolean;
+  /** Decrypts the user's secret. */
+  open: (ciphertext: Uint8Array) => string | null;
+}
+
+/**
  * Gives the method by which a login with the right password is accepted; null: it is refused. A code
  * counts once.
  */
 export async function passesSecondFactor(
   tx: Tx,
   user: string,
-  given: { code: string | undefined; at: number; open: (ciphertext: Uint8Array) => string | null },
-): Promise<LoginMethod | null> {
+  given: GivenCode,
+): Promise<LoginMethod | CodesHeld | null> {
   const factor = await lockSecondFactor(tx, user);
   if (factor === null || factor.confirmed_at === null) return "password";
   if (given.code === undefined) return null;
@@ -27,10 +55,16 @@ export async function passesSecondFactor(
     const taken = await takeRecoveryCode(tx, user, digestRecoveryCode(code));
     return taken ? "recovery_code" : null;
   }
+  if (factor.wrong >= (given.isKnown ? WRONG_MAX : WRONG_ELSEWHERE_MAX)) {
+    return { retryAfterS: factor.wrong_left_s };
+  }
   const secret = given.open(factor.secret);
   const after = factor.last_step;
   const step = secret === null ? null : totpStep(secret, code, { at: given.at, after });
-  if (step === null) return null;
+  if (step === null) {
+    await noteWrongCode(tx, user);
+    return null;
+  }
   await markStep(tx, user, step);
   return "totp";
 }
@@ -39,6 +73,12 @@ export async function passesSecondFactor(
 export function wrongCode(): DomainError {
   const message = "a code of the authenticator, not used before, or a recovery code is expected";
   return new DomainError("auth.credentials", message, { errors: [{ path: "/code", message }] });
+}
+
+/** Makes the refusal of a login with the right password after too many wrong codes. */
+export function tooManyCodes({ retryAfterS }: CodesHeld): DomainError {
+  const message = "too many wrong codes of the authenticator: log in with a recovery code, or wait";
+  return new DomainError("rate.limited", message, { retryAfterS });
 }
 
 /** Draws a recovery code: 80 bits in groups of four. */

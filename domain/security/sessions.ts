@@ -16,7 +16,13 @@ import { DomainError } from "../errors.ts";
 import { idTime, newId, randomId } from "../ids.ts";
 import { checkPassword } from "./passwords.ts";
 import { beginAttempt, checkAttempt, endAttempt } from "./login_limits.ts";
-import { type LoginMethod, passesSecondFactor, wrongCode } from "./second_factors.ts";
+import {
+  type CodesHeld,
+  type LoginMethod,
+  passesSecondFactor,
+  tooManyCodes,
+  wrongCode,
+} from "./second_factors.ts";
 import type { Claims } from "./user_keys.ts";
 
 const Code = z.string().min(1).max(40).optional().meta({
@@ -124,35 +130,42 @@ export async function logIn(
   const outcome = await checkAttempt(
     pool,
     attempt,
-    () => serializable(pool, (tx) => admit(tx, login, user, right)),
+    () => serializable(pool, (tx) => admit(tx, login, { user, right, isKnown: attempt.isKnown })),
   );
-  const welcome = typeof outcome === "object";
+  const welcome = typeof outcome === "object" && "user" in outcome;
   const ended = endAttempt(pool, attempt, !welcome);
   // The login is stored and its code used: an attempt that stays open counts for half a minute, and refuses nothing here.
   if (welcome) return await ended.then(() => outcome, () => outcome);
   await ended;
   if (outcome === "code") throw wrongCode();
+  if (typeof outcome === "object") throw tooManyCodes(outcome);
   throw new DomainError("auth.credentials", "the login is not right");
 }
 
-/** Stores the login, and gives its time if the user may still log in; else the wrong credential. */
+/** A login whose password was looked at. */
+interface Checked {
+  user: UserRow | null;
+  right: boolean;
+  /** Whether the user was right lately from where it comes. */
+  isKnown: boolean;
+}
+
+/** Stores the login, and gives its time if the user may still log in; else the wrong credential, or for how long none is taken. */
 async function admit(
   tx: Tx,
   login: Login,
-  user: UserRow | null,
-  right: boolean,
-): Promise<Entrant | "password" | "code"> {
+  { user, right, isKnown }: Checked,
+): Promise<Entrant | CodesHeld | "password" | "code"> {
   const now = await lockVerifier(tx, user?.id ?? NOBODY);
   const known = right && user !== null && now?.verifier === user.verifier &&
     (!login.admin || (now.roles.includes("admin") && now.scopes.includes("realm")));
   const method = known
     ? await passesSecondFactor(tx, user.id, {
-      code: login.code,
-      at: now.at,
+      ...{ code: login.code, at: now.at, isKnown },
       open: (ciphertext) => login.openFactor(user.id, ciphertext),
     })
     : null;
-  const welcome = known && method !== null;
+  const welcome = known && typeof method === "string";
   const id = newId(login.at);
   await insertAudit(tx, {
     id,
@@ -164,7 +177,9 @@ async function admit(
     address: login.address,
     created_at: idTime(id),
   });
-  if (!welcome) return known ? "code" : "password";
+  if (!known) return "password";
+  if (method === null) return "code";
+  if (typeof method === "object") return method;
   const { at, roles, scopes, keysUntil } = now; // rights may be fewer than when the password was looked at
   await login.admitted(scopes.includes("realm")); // the last that may refuse it
   return {

@@ -28,7 +28,7 @@ create function untold_columns(p_table text) returns text[] language sql immutab
     when 'identities' then array['person', 'company']
     when 'users' then array['username', 'email', 'password_digest', 'channel']
     when 'api_keys' then array['last_used_at']
-    when 'second_factors' then array['last_step']
+    when 'second_factors' then array['last_step', 'wrong_codes', 'wrong_since']
     when 'ramps' then array['next_index', 'reserved']
     when 'reserved_addresses' then array['shared']
     -- What was asked for is told; how it goes is proven by orders, by transactions and by chains.

@@ -10,12 +10,15 @@ create table second_factors (
   confirmed_at timestamptz,
   last_step bigint not null default 0,
   recovery bytea[] not null default '{}',
+  wrong_codes integer not null default 0,
+  wrong_since timestamptz,
   created_at timestamptz not null
 );
 comment on column second_factors.secret is 'Encrypted by the serving half with the platform key.';
 comment on column second_factors.confirmed_at is 'Time of the first right code; logins ask for a code from then on.';
 comment on column second_factors.last_step is 'The step of the last code that was right: no code counts twice.';
 comment on column second_factors.recovery is 'SHA-256 of the recovery codes that are left.';
+comment on column second_factors.wrong_codes is 'Wrong codes that came with the right password, in the 24 hours from wrong_since on.';
 
 create function second_factors_forward() returns trigger language plpgsql as $$
 begin

@@ -1,9 +1,11 @@
 import { deepEqual, equal, match, ok, rejects } from "node:assert/strict";
 import { claimsOf } from "../../domain/security/sessions.ts";
 import { totpCode } from "../../domain/security/totp.ts";
+import { createApp } from "../../routes/http/app.ts";
 import {
   type Answer,
   PASSWORD,
+  PLATFORM_KEY,
   rowsOf,
   type TestRealm,
   testRealm,
@@ -118,6 +120,53 @@ Deno.test("codes are guessed no more often than passwords", async () => {
     statuses.push((await logIn(realm, username, "AAAA-AAAA-AAAA-AAAA")).status);
   }
   deepEqual(statuses, [401, 401, 401, 401, 401, 429, 429]);
+});
+
+Deno.test("of a user's codes so few are tried in a day that nobody who has its password finds one, from however many networks", async () => {
+  await using realm = await testRealm();
+  const user = await realm.user();
+  const { codes, username, secret } = await guarded(user);
+  let tries = 0;
+  const from = async (network: string, code: string) => {
+    const headers = { "x-api-key": realm.made.applicationKey, "content-type": "application/json" };
+    const { realm_key } = realm.made.realm;
+    const body = JSON.stringify({ realm_key, username, password: PASSWORD, code });
+    const app = createApp(realm.services, PLATFORM_KEY);
+    const url = "http://purser.test/v1/auth/login";
+    const answer = await app(new Request(url, { method: "POST", headers, body }), network);
+    const { code: told } = await answer.json();
+    return { status: answer.status, told, retryAfter: Number(answer.headers.get("retry-after")) };
+  };
+  const elsewhere = (code: string) => from(`198.51.100.${++tries}`, code);
+  const wrong = () => {
+    const right = [-1, 0, 1, 2].map((step) => totpCode(secret, stepNow() + step));
+    return ["000000", "111111", "222222", "333333", "444444"].find((one) => !right.includes(one))!;
+  };
+  const right = () => totpCode(secret, stepNow() + 1);
+  equal((await from("203.0.113.7", codes[0])).status, 200, "at home");
+  for (let i = 0; i < 20; i++) {
+    const { status, told } = await elsewhere(wrong());
+    deepEqual([status, told], [401, "auth.credentials"]);
+  }
+  for (const code of [wrong(), right()]) {
+    const { status, told, retryAfter } = await elsewhere(code);
+    deepEqual([status, told], [429, "rate.limited"], "neither a wrong one nor the right one");
+    ok(retryAfter > 86_000 && retryAfter <= 86_400, `${retryAfter}`);
+  }
+  equal((await from("203.0.113.7", right())).status, 200, "at home nobody is kept out");
+  equal((await elsewhere(codes[1])).status, 200, "nor with a recovery code");
+  const passed = "update second_factors set wrong_codes = 40 where user_id = $1";
+  await rowsOf(realm, passed, [user.id]);
+  await rowsOf(realm, "update login_attempts set wrong = '{}', pending = '{}'");
+  equal((await from("203.0.113.7", wrong())).status, 429, "forty in all, at home too");
+  await rowsOf(realm, "update second_factors set wrong_since = now() - interval '25 hours'");
+  await rowsOf(realm, "update login_attempts set wrong = '{}', pending = '{}'");
+  equal((await elsewhere(wrong())).status, 401);
+  const [{ wrong_codes }] = await rowsOf<{ wrong_codes: number }>(
+    realm,
+    "select wrong_codes from second_factors",
+  );
+  equal(wrong_codes, 1, "another day");
 });
 
 Deno.test("a second factor is begun and ended with a recent login, and by nobody beneath its user", async () => {
