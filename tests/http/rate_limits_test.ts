@@ -176,3 +176,17 @@ Deno.test("a search that keeps the database busy costs credits by its time, also
   await realm.services.limits.flush();
   equal(await usedOf(realm), 2_000_000 - left(answered));
 });
+
+Deno.test("a batch of transfers costs the credits of one write, however many it has", async () => {
+  await using realm = await testRealm({ tier: "pro" });
+  const { name, account } = await realm.currency("1000");
+  const other = await realm.account({ asset: name });
+  const move = { source: { account }, destination: { account: other }, value: "1" };
+  const before = left(await me(realm.admin.send));
+  const made = await realm.admin.send("POST", "/v1/transactions/batch", {
+    atomic: true,
+    transactions: Array(500).fill(move),
+  });
+  equal(made.status, 201, made.text.slice(0, 200));
+  equal(before - left(made), 2);
+});
