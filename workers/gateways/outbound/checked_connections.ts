@@ -51,7 +51,10 @@ export async function connectChecked(
   return await connectToAny(addresses.slice(0, TRIED_MAX), at, options, signal);
 }
 
-/** Resolves a name, and refuses it where any of its addresses is not public. */
+/**
+ * Resolves a name, and refuses it where any of its addresses is not public, in the words of one that there is not: an
+ * owner of webhooks would else learn the names of the network that the service is in.
+ */
 async function checkedAddresses(
   host: string,
   { allowPrivate, resolve = resolveBySystem }: ConnectionOptions,
@@ -60,9 +63,13 @@ async function checkedAddresses(
   const found = isLiteral ? [host] : await resolve(host).catch(() => []);
   // Text that is no address would be resolved again where it is connected to.
   const addresses = found.filter((one) => parseIp(one) !== null);
-  if (addresses.length === 0) throw new WebhookFault("its name has no address");
-  if (allowPrivate || addresses.every(isPublicAddress)) return addresses;
-  throw new WebhookFault("its name leads to an address that is refused");
+  const isReachable = allowPrivate || addresses.every(isPublicAddress);
+  if (isReachable && addresses.length > 0) return addresses;
+  throw new WebhookFault(
+    allowPrivate
+      ? "its name has no address"
+      : "its name leads to no address of the public internet",
+  );
 }
 
 async function resolveBySystem(host: string): Promise<string[]> {
