@@ -4296,7 +4296,7 @@ export interface components {
         FreeForm: {
             [key: string]: unknown;
         };
-        /** @description `linked_deposits_per_day`: deposits that are recorded in 24 hours at the linked addresses of one account, from 1 to 100000; 1000 unless given. Beyond it, the address is no longer watched (`address.paused`). `unused_addresses`: ramps and deposit addresses without a credited deposit that one customer (a user of scope `own`, with all users that it made) has at most, from 0 to 100000; 1000 unless given. */
+        /** @description `linked_deposits_per_day`: deposits that are recorded in 24 hours at the linked addresses of one account, from 1 to 100000; 1000 unless given. Beyond it, the address is no longer watched (`address.paused`). `unused_addresses`: ramps and deposit addresses without a credited deposit that one customer (a user of scope `own`, with all users that it made) has at most, from 0 to 100000; 1000 unless given. `linked_addresses`: addresses that one customer has linked at a time at most, from 0 to 100000; 1000 unless given. */
         RealmChainSettings: components["schemas"]["FreeForm"];
         /** @description `customer_per_day`: messages that one customer (a user of scope `own`, with all users that it made) sends in 24 hours, from 0 to 1000000; 200 unless given. */
         RealmMessageSettings: components["schemas"]["FreeForm"];

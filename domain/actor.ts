@@ -27,6 +27,8 @@ export interface RealmDefaults {
   linkedPerDay?: number;
   /** Addresses without a credited deposit that one customer has at most. */
   unusedAddresses?: number;
+  /** Addresses that one customer has linked at most. */
+  linkedAddresses?: number;
   /** Messages that one customer sends in 24 hours. */
   customerMessagesPerDay?: number;
   /** Days that events are kept. */

@@ -873,6 +873,7 @@ table external_addresses (
 constraint external_addresses_pkey PRIMARY KEY (id)
 CREATE INDEX external_addresses_account ON external_addresses USING btree (account, id)
 CREATE UNIQUE INDEX external_addresses_address ON external_addresses USING btree (chain, network, address) WHERE (deleted_at IS NULL)
+CREATE INDEX external_addresses_owner ON external_addresses USING btree (owner) WHERE (deleted_at IS NULL)
 CREATE INDEX external_addresses_text ON external_addresses USING btree (address) WHERE (deleted_at IS NULL)
 CREATE TRIGGER external_addresses_noted AFTER INSERT ON external_addresses REFERENCING NEW TABLE AS fresh FOR EACH STATEMENT EXECUTE FUNCTION note_new_rows()
 CREATE TRIGGER external_addresses_noted_change AFTER UPDATE OF id, account, chain, network, address, currency, since, owner, paused_at, deleted_at, created_at ON external_addresses FOR EACH ROW EXECUTE FUNCTION note_changed_row()

@@ -1,6 +1,7 @@
 /** Statements on linked addresses: addresses of third parties that are watched for an account. @module */
 import type { NetworkKey } from "../chains/cursors.ts";
 import type { Db, Tx } from "../database.ts";
+import type { CustomersCount } from "./unused_addresses.ts";
 
 /** A watched address as stored. */
 export interface ExternalAddressRow extends NetworkKey {
@@ -112,4 +113,17 @@ export async function selectAssigned(
       where deleted_at is null
         and address in (select jsonb_array_elements_text(${given}::text::jsonb))) found
     order by rank, id`;
+}
+
+/** Counts the addresses that a customer has linked, and those of one of its users, up to a number. */
+export async function countLinked(
+  db: Db,
+  { customer, user, most }: { customer: string; user: string; most: number },
+): Promise<CustomersCount> {
+  const [counts] = await db<CustomersCount[]>`
+    select count(*)::integer as "all", (count(*) filter (where owner = ${user}))::integer as own
+    from (select e.owner from users u, lateral (select x.owner from external_addresses x
+        where x.owner = u.id and x.deleted_at is null offset 0) e
+      where u.root = ${customer} limit ${most}) linked`;
+  return counts;
 }

@@ -1,8 +1,8 @@
 /** Statements on own addresses without a credited deposit. @module */
 import type { Db } from "../database.ts";
 
-/** Ramp and deposit accounts that never had a deposit, up to a number. */
-export interface UnusedCount {
+/** How many addresses a customer has, up to a number. */
+export interface CustomersCount {
   /** Of the customer, with all users that it made. */
   all: number;
   /** Of one of these users. */
@@ -13,8 +13,8 @@ export interface UnusedCount {
 export async function countUnusedAddresses(
   db: Db,
   { customer, user, most }: { customer: string; user: string; most: number },
-): Promise<UnusedCount> {
-  const [counts] = await db<UnusedCount[]>`
+): Promise<CustomersCount> {
+  const [counts] = await db<CustomersCount[]>`
     select count(*)::integer as "all", (count(*) filter (where owner = ${user}))::integer as own
     from (select owner from unused_addresses where root = ${customer} limit ${most}) unused`;
   return counts;

@@ -1,13 +1,15 @@
 /**
- * How many addresses a customer has that nothing came to. Each is watched for ever, costs nodes and rows, and is made for
- * the price of a request.
+ * How many addresses a customer has that nothing came to, and how many of others it has linked. Each is watched, costs
+ * nodes and rows, and is made for the price of a request.
  * @module
  */
 import { countUnusedAddresses } from "../../db/accounts/unused_addresses.ts";
+import { countLinked } from "../../db/accounts/external_addresses.ts";
+import type { Tx } from "../../db/database.ts";
 import type { LedgerTx } from "../../db/transaction.ts";
 import { selectCustomerOf } from "../../db/identity/users.ts";
 import type { Actor } from "../actor.ts";
-import { UNUSED_ADDRESSES } from "../chain_settings.ts";
+import { LINKED_ADDRESSES, UNUSED_ADDRESSES } from "../chain_settings.ts";
 import { DomainError } from "../errors.ts";
 
 /** When a refused caller may try again: nobody knows when a deposit will come. */
@@ -23,14 +25,41 @@ const OF_CUSTOMER = 0.1;
  * @throws {DomainError} rate.limited
  */
 export async function assertMayHaveAddress(tx: LedgerTx, actor: Actor): Promise<void> {
-  const customer = await selectCustomerOf(tx, actor.user);
-  if (customer === null) return;
   const most = actor.realm.unusedAddresses ?? UNUSED_ADDRESSES;
-  const { all, own } = await countUnusedAddresses(tx, { customer, user: actor.user, most });
-  const isMade = actor.user !== customer;
-  const free = most - all - (isMade ? Math.floor(OF_CUSTOMER * most) : 0);
-  if (isMade ? free > own : free > 0) return;
-  const why = `a customer has at most ${most} addresses without a credited deposit` +
-    (isMade ? ", and one of the users that it made has no more than are free for the others" : "");
+  const refused = await beyond(tx, actor, most, countUnusedAddresses);
+  if (refused === null) return;
+  const why = `a customer has at most ${most} addresses without a credited deposit${refused}`;
   throw new DomainError("rate.limited", why, { retryAfterS: RETRY_AFTER_S });
+}
+
+/**
+ * Refuses a customer another linked address in the same way: of two at once one is counted anew, as the transaction is
+ * serializable.
+ *
+ * @throws {DomainError} rate.limited
+ */
+export async function assertMayLink(tx: Tx, actor: Actor): Promise<void> {
+  const most = actor.realm.linkedAddresses ?? LINKED_ADDRESSES;
+  const refused = await beyond(tx, actor, most, countLinked);
+  if (refused === null) return;
+  const why = `a customer has at most ${most} linked addresses: unassign one first${refused}`;
+  throw new DomainError("rate.limited", why, { retryAfterS: RETRY_AFTER_S });
+}
+
+/** Null where the actor may have one more; else what is to be said besides. */
+async function beyond(
+  tx: Tx,
+  { user }: Actor,
+  most: number,
+  count: typeof countLinked,
+): Promise<string | null> {
+  const customer = await selectCustomerOf(tx, user);
+  if (customer === null) return null;
+  const { all, own } = await count(tx, { customer, user, most });
+  const isMade = user !== customer;
+  const free = most - all - (isMade ? Math.floor(OF_CUSTOMER * most) : 0);
+  if (isMade ? free > own : free > 0) return null;
+  return isMade
+    ? ", and one of the users that it made has no more than are free for the others"
+    : "";
 }

@@ -15,6 +15,7 @@ import {
   selectExternalAddresses,
 } from "../../db/accounts/external_addresses.ts";
 import { assertAccount, findAccount } from "./accounts.ts";
+import { assertMayLink } from "./address_limits.ts";
 import type { Actor, RequestActor } from "../actor.ts";
 import { checkAddress, parseAddress } from "../chains/addresses.ts";
 import { type Asset, findAsset } from "../assets.ts";
@@ -48,7 +49,7 @@ export interface Assignment {
  *
  * @param input.elsewhere those of the address's spellings that are other realms' own
  * @throws {DomainError} account.not_found, address.invalid, address.assigned, asset.unknown,
- *   permission.role, permission.owner
+ *   permission.role, permission.owner, rate.limited
  */
 export async function assignAddress(
   tx: Tx,
@@ -57,6 +58,7 @@ export async function assignAddress(
 ): Promise<ExternalAddressView> {
   const { account, asset, network } = await target(tx, actor, input);
   const address = await checkAddress(asset.chain, network, input.address);
+  await assertMayLink(tx, actor); // before it is looked for: nothing is learnt of addresses beyond the bound
   if (input.elsewhere.includes(address)) throw ours();
   await assertNotOurs(tx, address);
   try {

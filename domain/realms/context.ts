@@ -22,7 +22,7 @@ import { openRealmReplica, type RealmReplica } from "./replica_reads.ts";
 import { openRevocationCache, type RevocationCache } from "./revocation_cache.ts";
 import type { Claims } from "../security/user_keys.ts";
 import type { AccountCache } from "../ledger/transactions.ts";
-import { linkedPerDay, unusedAddresses } from "../chain_settings.ts";
+import { linkedAddresses, linkedPerDay, unusedAddresses } from "../chain_settings.ts";
 import { customerMessagesPerDay } from "../message_settings.ts";
 import { eventDays } from "../event_settings.ts";
 import { withdrawalSettings } from "../withdrawal_settings.ts";
@@ -185,6 +185,7 @@ function defaultsOf({ id, country, accounting_currency, settings }: RealmRow): R
     withdrawals: withdrawalSettings(settings),
     linkedPerDay: linkedPerDay(settings),
     unusedAddresses: unusedAddresses(settings),
+    linkedAddresses: linkedAddresses(settings),
     customerMessagesPerDay: customerMessagesPerDay(settings),
     eventDays: eventDays(settings),
   };

@@ -108,6 +108,7 @@ create unique index external_addresses_address on external_addresses (chain, net
   where deleted_at is null;
 create index external_addresses_account on external_addresses (account, id);
 create index external_addresses_text on external_addresses (address) where deleted_at is null;
+create index external_addresses_owner on external_addresses (owner) where deleted_at is null;
 comment on column external_addresses.since is 'The newest block seen when it was assigned: only later ones count.';
 comment on column external_addresses.paused_at is 'When more deposits arrived than a day records of its account: it is watched no more.';
 

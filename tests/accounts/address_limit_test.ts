@@ -117,3 +117,47 @@ Deno.test("users that a customer has made leave unused addresses to each other, 
   };
   deepEqual([await taken(made[0]), await taken(made[1]), await taken(chief)], [9, 5, 6]);
 });
+
+Deno.test("a customer has no more linked addresses than the realm lets it, through however many users, and learns nothing beyond", async () => {
+  await using fixture = await openRampFixture();
+  const { realm } = fixture;
+  const set = (chains: unknown) => realm.admin.send("PATCH", `/v1/realms/${realm.id}`, { chains });
+  deepEqual(codeOf(await set({ linked_addresses: -1 })), [400, "request.invalid"]);
+  equal((await set({ linked_addresses: 20 })).status, 200);
+  const ramp = await fixture.ramp();
+  const [chief, made, other] = [
+    await realm.user({ role: "admin", scope: "own" }),
+    await realm.user(),
+    await realm.user(),
+  ];
+  await rowsOf(realm, "update users set owner = $1 where id = $2", [chief.id, made.id]);
+  let next = 0;
+  const path = (of: string, n: number) =>
+    `/v1/accounts/${of}/assign/0x${n.toString(16).padStart(40, "0")}`;
+  const linked = async (by: TestUser, of: string, tries: number) => {
+    const link = () => by.send("POST", path(of, ++next + 4096));
+    const answers = await Promise.all(Array.from({ length: tries }, link));
+    for (const one of answers.filter(({ status }) => status !== 200)) {
+      deepEqual(codeOf(one), [429, "rate.limited"]);
+    }
+    return answers.filter(({ status }) => status === 200).length;
+  };
+  const [mine, theirs, its] = [
+    await account(fixture, made, ramp.id),
+    await account(fixture, chief, ramp.id),
+    await account(fixture, other, ramp.id),
+  ];
+  deepEqual([await linked(made, mine, 15), await linked(chief, theirs, 15)], [9, 11]);
+  const [ours] = await rowsOf<{ address: string }>(realm, "select address from addresses limit 1");
+  const probe = await chief.send("POST", `/v1/accounts/${theirs}/assign/${ours.address}`);
+  deepEqual(codeOf(probe), [429, "rate.limited"], "whose it is is not told");
+  equal(await linked(other, its, 1), 1, "another customer has its own");
+  equal(await linked(realm.admin, theirs, 1), 1, "those who work for the realm link for it");
+  const ended = (await rowsOf<{ address: string }>(
+    realm,
+    "select address from external_addresses where account = $1 and owner = $2 limit 1",
+    [theirs, chief.id],
+  ))[0].address;
+  equal((await chief.send("DELETE", `/v1/accounts/${theirs}/assign/${ended}`)).status, 200);
+  equal(await linked(chief, theirs, 2), 1);
+});
