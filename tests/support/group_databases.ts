@@ -11,6 +11,10 @@ import { SPARES, sparesTaken } from "./spare_schemas.ts";
 /** Realms that a test may make, as a rule. */
 const OF_A_TEST = 2;
 
+// What these processes start has the allocator that users' have, which the launcher chooses; one that may run few
+// programs may start none with a library of this environment.
+Deno.env.delete("LD_PRELOAD");
+
 let before = 0;
 
 /** A database that could not be made is asked for again before the next test: that one alone fails. */
