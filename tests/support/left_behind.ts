@@ -40,6 +40,8 @@ interface Found {
   wrong: string[];
   /** Further notes. */
   told: string[];
+  /** The roles of the database's realms. */
+  roles: string[];
 }
 
 /** Opens an API in front of a database whose realms are read as the tables' owner, and the auditor's script beside it. */
@@ -85,11 +87,14 @@ async function openVerifier(url: string, database: Database) {
 async function auditDatabase(url: string): Promise<Found> {
   const database = openDatabase({ url, prepare: true, parseJson: parseStoredJson });
   const { platform } = database;
-  const found: Found = { count: 0, recomputed: 0, wrong: [], told: [] };
+  const found: Found = { count: 0, recomputed: 0, wrong: [], told: [], roles: [] };
   try {
     const [{ there }] = await platform.sql<{ there: boolean }[]>`
       select to_regclass('platform.realms') is not null as there`;
     if (!there) return found;
+    found.roles = (await platform.sql<{ name: string }[]>`
+      select unnest(array[role_name, role_name || '_worker']) as name from platform.realms
+      where role_name is not null`).map(({ name }) => name);
     const { recompute, close } = await openVerifier(url, database);
     const group = new URL(url).pathname.replace(/_\d+$/, "");
     const rows = await platform.sql<(RealmRow & { broken: boolean })[]>`
@@ -128,11 +133,26 @@ async function auditDatabase(url: string): Promise<Found> {
   }
 }
 
-/** Drops a database; one that somebody is still connected to stays. */
-async function drop(url: string, beside: string): Promise<void> {
+/**
+ * Drops a database, and the roles of its realms: of the service's login, which is a member of them all, each session
+ * reads them through whenever one is made. A database that somebody is still connected to stays, and a role that has
+ * rights in another one.
+ */
+async function drop(url: string, roles: readonly string[], beside: string): Promise<void> {
   const database = openDatabase({ url: beside, prepare: true, parseJson: parseStoredJson });
   try {
-    await database.platform.sql.unsafe(`drop database ${new URL(url).pathname.slice(1)}`);
+    const { sql } = database.platform;
+    await sql.unsafe(`drop database ${new URL(url).pathname.slice(1)}`);
+    await sql.unsafe(`do $$
+      declare name text;
+      begin
+        foreach name in array array[${roles.map((name) => `'${name}'`).join()}]::text[] loop
+          begin
+            execute format('drop role if exists %I', name);
+          exception when dependent_objects_still_exist then null;
+          end;
+        end loop;
+      end $$`);
   } catch (error) {
     if (codeOf(error) !== IN_USE) throw error;
   } finally {
@@ -152,8 +172,9 @@ async function auditNamed(names: ReadableStream<Uint8Array<ArrayBuffer>>): Promi
     rest = lines.pop()!;
     for (const line of lines) {
       const [url, beside] = line.split(" ");
-      found.push(await auditDatabase(url));
-      if (beside !== "") await drop(url, beside);
+      const one = await auditDatabase(url);
+      found.push(one);
+      if (beside !== "") await drop(url, one.roles, beside);
     }
   }
   return found;
