@@ -11,11 +11,8 @@ async function pricesOf(answer: unknown): Promise<{ prices: string[]; query: str
     return Response.json(answer);
   });
   try {
-    const source = openRatesGateway(
-      `http://127.0.0.1:${server.addr.port}`,
-      () => NOW_S * 1000,
-    );
-    const prices = await source.fetchPrices(AbortSignal.timeout(60_000));
+    const source = openRatesGateway(`http://127.0.0.1:${server.addr.port}`);
+    const prices = await source.fetchPrices(AbortSignal.timeout(60_000), NOW_S * 1000);
     return { prices: prices.map(({ base, rate }) => `${base} ${rate}`), query };
   } finally {
     await server.shutdown();

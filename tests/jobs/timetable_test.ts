@@ -135,6 +135,23 @@ Deno.test("rates are fetched once, kept for the installation and copied into the
   deepEqual(await read("base=BBTC&currency=BTC"), ["BBTC/BTC 1 market"]);
 });
 
+Deno.test("how old a price is says the database's clock, not that of the process that fetches it", async () => {
+  await using realm = await testRealm();
+  await realm.database.platform.sql`delete from leases where name = 'fetch rates'`;
+  const asked: number[] = [];
+  const rates = {
+    fetchPrices: (_: AbortSignal, at: number) => {
+      asked.push(at);
+      return Promise.resolve([]);
+    },
+  };
+  const options = { ...optionsOf(realm), rates, now: () => Date.now() + 7_200_000 };
+  const timetable = startTimetable(options, { loop: false, only: realm.id });
+  await timetable.drain(300_000);
+  await timetable.stop();
+  deepEqual(asked.map((at) => Math.abs(at - Date.now()) < 3_600_000), [true]);
+});
+
 Deno.test("a price that leaps from one answer to the next counts when it is told an hour later, not at once", async () => {
   await using realm = await testRealm();
   const { sql } = realm.database.platform;
@@ -203,7 +220,7 @@ Deno.test("a price source that fails, lies or floods is refused", async () => {
   const gateway = openRatesGateway(`http://127.0.0.1:${server.addr.port}`);
   while (answers.length > 0) {
     const left = answers.length;
-    const outcome = await gateway.fetchPrices(new AbortController().signal)
+    const outcome = await gateway.fetchPrices(new AbortController().signal, Date.now())
       .then(() => "an answer", () => "refused");
     equal(outcome, "refused", `answer ${left} from the end`);
   }

@@ -18,8 +18,13 @@ export interface Price {
 
 /** A source of prices. */
 export interface RatesGateway {
-  /** Asks for all prices. @throws {Error} when there is no usable answer */
-  fetchPrices(signal: AbortSignal): Promise<Price[]>;
+  /**
+   * Asks for all prices.
+   *
+   * @param at milliseconds since 1970, by which prices are too old: the database's time, as a process's clock may be wrong
+   * @throws {Error} when there is no usable answer
+   */
+  fetchPrices(signal: AbortSignal, at: number): Promise<Price[]>;
 }
 
 const TIMEOUT_MS = 10_000;
@@ -64,14 +69,14 @@ const CURRENCIES = "usd eur gbp aed ars aud bdt bhd bmd brl cad chf clp cny czk 
   "uah vef vnd zar xdr xag xau btc eth ltc bch";
 
 /** Prepares the source at an address such as `https://api.coingecko.com/api/v3`. */
-export function openRatesGateway(url: string, now: () => number = Date.now): RatesGateway {
+export function openRatesGateway(url: string): RatesGateway {
   const ids = Object.keys(COINS).join(",");
   const currencies = CURRENCIES.replaceAll(" ", ",");
   const query = new URLSearchParams({
     ...{ ids, vs_currencies: currencies, precision: "full", include_last_updated_at: "true" },
   });
   return {
-    async fetchPrices(signal) {
+    async fetchPrices(signal, at) {
       const response = await fetch(`${url}/simple/price?${query}`, {
         headers: { accept: "application/json" },
         redirect: "error",
@@ -81,7 +86,7 @@ export function openRatesGateway(url: string, now: () => number = Date.now): Rat
         await response.body?.cancel();
         throw new Error(`the price source answered ${response.status}`);
       }
-      return pricesIn(parseJson(await readText(response)), now() / 1000);
+      return pricesIn(parseJson(await readText(response)), at / 1000);
     },
   };
 }

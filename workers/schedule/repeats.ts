@@ -3,6 +3,7 @@ import type { Pool, Tx } from "../../db/database.ts";
 import { compactRowCounts } from "../../db/collections/collection.ts";
 import { deleteOldChainSamples, insertChainSamples } from "../../db/chains/chain_samples.ts";
 import { deleteOldSamples } from "../../db/audit/solvency_samples.ts";
+import { selectDatabaseTime } from "../../db/health.ts";
 import {
   deleteOldAttempts,
   deleteOldPlatformAnswers,
@@ -220,7 +221,8 @@ async function migrateRemaining(_: Pool, given: RepeatDependencies): Promise<voi
 
 async function fetchRates(platform: Pool, given: RepeatDependencies): Promise<void> {
   if (given.rates === null) return;
-  const prices = await given.rates.fetchPrices(given.signal);
+  const at = await reading(platform, selectDatabaseTime);
+  const prices = await given.rates.fetchPrices(given.signal, at);
   const rates = prices.map((price) => ({ ...price, source: "market", owner: null }));
   const kept = await keepRates(platform, rates);
   if (kept.length < rates.length) {
