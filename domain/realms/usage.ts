@@ -50,7 +50,10 @@ export interface UsageCounter {
    * @throws {DomainError} rate.limited, credits.exhausted
    */
   charge(realm: string, tier: Tier, request: ChargedRequest): Allowance | Promise<Allowance>;
-  /** Adds credits to what a request has cost already, though they be more than are left. */
+  /**
+   * Adds credits to what a request has cost already, as many as its user has left: what customers leave to others is not
+   * used up by the many searches that they had waiting when theirs ended.
+   */
   surcharge(
     realm: string,
     tier: Tier,
@@ -122,8 +125,9 @@ export function openUsageCounter(platform: Pool, now: () => number): UsageCounte
     },
     async surcharge(realm, tier, { credits, isHouse }) {
       const usage = await usageOf(realm);
-      usage.usedHere += credits;
-      return allowanceOf(usage, tier, partOf(tier, isHouse));
+      const part = partOf(tier, isHouse);
+      usage.usedHere += Math.min(credits, allowanceOf(usage, tier, part).credits ?? credits);
+      return allowanceOf(usage, tier, part);
     },
     async prepare(realm) {
       await usageOf(realm);

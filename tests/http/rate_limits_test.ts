@@ -190,3 +190,19 @@ Deno.test("a batch of transfers costs the credits of one write, however many it 
   equal(made.status, 201, made.text.slice(0, 200));
   equal(before - left(made), 2);
 });
+
+Deno.test("searches of customers that wait while the last of their credits go cost none of those that they leave", async () => {
+  await using realm = await testRealm({ tier: "free" });
+  const customer = await realm.user({ role: "user", scope: "own" });
+  const { limits, realms } = realm.services;
+  const context = realms.peek(realm.id)!;
+  const search = (isHouse: boolean) => limits.chargeWork(context, { ms: 3_600_000, isHouse });
+  equal((await search(false))["x-credits-remaining"], "0");
+  equal((await me(customer.send)).status, 402);
+  const house = await me(realm.admin.send);
+  deepEqual([house.status, left(house)], [200, 999]);
+  // One that works for the realm has no more than there are either.
+  equal((await search(true))["x-credits-remaining"], "0");
+  await limits.flush();
+  equal(await usedOf(realm), 10_000);
+});
