@@ -3,6 +3,7 @@ import { z } from "zod";
 import { runQuery } from "../domain/command.ts";
 import { DomainError } from "../domain/errors.ts";
 import { agentOf } from "../domain/identity/logins.ts";
+import { tellWrongCodes } from "../domain/messages/notices.ts";
 import { LoginRefusal } from "../domain/security/login_limits.ts";
 import type { RealmContext } from "../domain/realms/context.ts";
 import { digestKey, findRealmByKeys } from "../domain/realms/realms.ts";
@@ -155,7 +156,7 @@ async function enter<P, Q, B>(
   login: Given,
   { guard, network }: { guard: LoginGuard; network: string },
 ): Promise<Reply> {
-  const { services, at, address } = call;
+  const { services, services: { secrets }, at, address } = call;
   const digest = await digestKey(call.applicationKey);
   const keys = `${network} ${digest.toHex()} ${login.realm_key}`;
   guard.check(keys); // a refused network asks the database nothing
@@ -182,7 +183,13 @@ async function enter<P, Q, B>(
         requestId: call.requestId,
         admitted,
         openFactor: (user, ciphertext) =>
-          services.secrets.decrypt("totp", `${realm.id} ${user}`, ciphertext),
+          secrets.decrypt("totp", `${realm.id} ${user}`, ciphertext),
+        onWrongCodes: (tx, row, wrong) =>
+          tellWrongCodes(tx, { ...call.actor, realm: realm.defaults() }, {
+            user: row,
+            wrong,
+            secrets,
+          }),
       },
       rest,
     );

@@ -2,10 +2,10 @@
 import type { Db, Tx } from "../database.ts";
 
 /**
- * What the service writes of by itself: a user's address, its password or second factor, a changed or a disabled webhook,
- * a synchronisation of persons.
+ * What the service writes of by itself: a user's address, its password or second factor, wrong codes of the latter, a
+ * changed or a disabled webhook, a synchronisation of persons.
  */
-export type NoticeKind = "address" | "security" | "webhook" | "disabled" | "sync";
+export type NoticeKind = "address" | "security" | "codes" | "webhook" | "disabled" | "sync";
 
 /** A message as stored. */
 export interface MessageRow {

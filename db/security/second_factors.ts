@@ -40,13 +40,14 @@ export async function lockSecondFactor(tx: Tx, user: string): Promise<SecondFact
   return row ?? null;
 }
 
-/** Counts a wrong code; the first of a day begins it. */
-export async function noteWrongCode(tx: Tx, user: string): Promise<void> {
-  await tx`
+/** Counts a wrong code; the first of a day begins it. Gives how many there are. */
+export async function noteWrongCode(tx: Tx, user: string): Promise<number> {
+  const [row] = await tx<{ wrong_codes: number }[]>`
     update second_factors set
       wrong_codes = case when wrong_since > now() - ${COUNTED}::interval then wrong_codes + 1 else 1 end,
       wrong_since = case when wrong_since > now() - ${COUNTED}::interval then wrong_since else now() end
-    where user_id = ${user}`;
+    where user_id = ${user} returning wrong_codes`;
+  return row.wrong_codes;
 }
 
 /** Replaces an unconfirmed second factor by a new one to be confirmed. */

@@ -5,6 +5,8 @@ import { countNotices, type NoticeKind } from "../../db/messages/messages.ts";
 import type { Actor } from "../actor.ts";
 import { DomainError } from "../errors.ts";
 import { idBound, isId } from "../ids.ts";
+import { formatIp, parseIp } from "../ip_addresses.ts";
+import type { WrongCodes } from "../security/second_factors.ts";
 import type { Secrets } from "../security/serving_secrets.ts";
 import { type OutgoingMessage, queueNotices } from "./messages.ts";
 import { checkAddress } from "./recipients.ts";
@@ -20,10 +22,11 @@ export interface Notice {
 /**
  * A user has so many notices of a changed address, and of its password and second factor, in so long before the next change
  * is not told of: addresses are taken unproven, and nobody has the service write to strangers without end. Other notices
- * count apart: whoever has taken over a login could else use them up first.
+ * count apart: whoever has taken over a login could else use them up first, or try codes before.
  */
-const NOTICES_MAX = 2;
-const NOTICES_MS = 10 * 60_000;
+const OF_CHANGES = { max: 2, ms: 10 * 60_000 };
+/** The same of wrong codes, whose count begins anew with another second factor. */
+const OF_CODES = { max: 3, ms: 24 * 60 * 60_000 };
 
 /**
  * Mails the address that a user has changed itself: whoever has taken over a login would have all later notices.
@@ -86,16 +89,53 @@ export async function tellSecurityChange(
   });
 }
 
+/** Where codes are not looked at, until a time. */
+const HELD: Readonly<Record<WrongCodes["held"], string>> = {
+  nowhere: "",
+  elsewhere: "from networks where you have not logged in within 30 days",
+  everywhere: "from anywhere",
+};
+
+/**
+ * Mails a user that somebody who has its password tries codes: nothing else shows it to the user, whose own logins go on.
+ *
+ * @param actor the login that tried the last of them
+ */
+export async function tellWrongCodes(
+  tx: Tx,
+  actor: Actor,
+  { user, wrong: { count, held, until }, secrets }: {
+    user: Pick<UserRow, "id" | "email">;
+    wrong: WrongCodes;
+    secrets: Secrets;
+  },
+): Promise<void> {
+  const rest = held === "nowhere" ? "" : ` Until ${new Date(until).toISOString()} no code of the ` +
+    `authenticator is looked at ${HELD[held]}; recovery codes are taken.`;
+  await tell(tx, actor, user, {
+    kind: "codes",
+    subject: "Wrong one-time codes came with your password",
+    text: `Of the user ${user.id}: ${count} logins within 24 hours had the right password and a ` +
+      `wrong code, the last of them${fromAddress(actor)}${
+        inRequest(actor)
+      }. They were refused. If ` +
+      `they were not yours, somebody else has the password, and the second factor keeps them out: ` +
+      `change the password.${rest}`,
+    secrets,
+  }, OF_CODES);
+}
+
 /** Mails a user, unless it has had enough notices of the kind lately. */
 async function tell(
   tx: Tx,
   actor: Actor,
   { id, email }: Pick<UserRow, "id" | "email">,
   notice: Notice,
+  { max, ms } = OF_CHANGES,
 ): Promise<void> {
   if (email === null) return;
-  const after = idBound(actor.at - NOTICES_MS);
-  if (await countNotices(tx, { owner: id, kind: notice.kind, after }) >= NOTICES_MAX) return;
+  const after = idBound(actor.at - ms);
+  if (await countNotices(tx, { owner: id, kind: notice.kind, after }) >= max) return;
   await mailAll(tx, actor, [{ id, email }], notice);
 }
 
@@ -105,6 +145,12 @@ async function tell(
  */
 export function inRequest({ requestId }: Pick<Actor, "requestId">): string {
   return isId(requestId) ? ` in the request ${requestId}` : "";
+}
+
+/** Names the network address of a request, where it is one: what else stands there is not put into an e-mail. */
+function fromAddress({ address }: Pick<Actor, "address">): string {
+  const ip = address === null ? null : parseIp(address);
+  return ip === null ? "" : ` from the network address ${formatIp(ip)}`;
 }
 
 /** Mails people; those who cannot be reached are left out. */

@@ -5,6 +5,7 @@ import {
   lockSecondFactor,
   markStep,
   noteWrongCode,
+  type SecondFactorRow,
   takeRecoveryCode,
 } from "../../db/security/second_factors.ts";
 import { DomainError } from "../errors.ts";
@@ -18,10 +19,22 @@ export type LoginMethod = "password" | "totp" | "recovery_code";
 /**
  * Wrong codes of a day after which a user's codes are not looked at any more: three of a million are right at a time, so
  * whoever has the password would find one by trying. Networks where the user was right lately have more, so that nobody
- * elsewhere uses theirs up. Recovery codes cannot be guessed, and are taken all the same.
+ * elsewhere uses theirs up. Recovery codes cannot be guessed, and are taken all the same. A right code takes no wrong one
+ * back: whoever tries beside the user would have as many again after each login of the user.
  */
 const WRONG_ELSEWHERE_MAX = 20;
 const WRONG_MAX = 40;
+/** Wrong codes of a day after which the user is told: more than one mistypes in general, and where codes are held. */
+const TOLD_AT: readonly number[] = [5, WRONG_ELSEWHERE_MAX, WRONG_MAX];
+
+/** Wrong codes of a day that came with the right password, when their user is to be told. */
+export interface WrongCodes {
+  count: number;
+  /** Where codes are not looked at any more. */
+  held: "nowhere" | "elsewhere" | "everywhere";
+  /** When the day ends (milliseconds). */
+  until: number;
+}
 
 /** A login with the right password that no code can make right before a time. */
 export interface CodesHeld {
@@ -36,6 +49,8 @@ export interface GivenCode {
   isKnown: boolean;
   /** Decrypts the user's secret. */
   open: (ciphertext: Uint8Array) => string | null;
+  /** Tells the user of wrong codes, in the transaction that counts them. */
+  onWrongCodes: (wrong: WrongCodes) => Promise<void>;
 }
 
 /**
@@ -59,14 +74,25 @@ export async function passesSecondFactor(
     return { retryAfterS: factor.wrong_left_s };
   }
   const secret = given.open(factor.secret);
-  const after = factor.last_step;
-  const step = secret === null ? null : totpStep(secret, code, { at: given.at, after });
+  if (secret === null) return null; // no code was tried: this process has another platform key
+  const step = totpStep(secret, code, { at: given.at, after: factor.last_step });
   if (step === null) {
-    await noteWrongCode(tx, user);
+    const count = await noteWrongCode(tx, user);
+    if (TOLD_AT.includes(count)) await given.onWrongCodes(wrongCodes(count, given.at, factor));
     return null;
   }
   await markStep(tx, user, step);
   return "totp";
+}
+
+function wrongCodes(
+  count: number,
+  at: number,
+  { wrong_left_s }: Pick<SecondFactorRow, "wrong_left_s">,
+): WrongCodes {
+  const isHeld = count >= WRONG_ELSEWHERE_MAX;
+  const held = count >= WRONG_MAX ? "everywhere" : isHeld ? "elsewhere" : "nowhere";
+  return { count, held, until: at + wrong_left_s * 1000 };
 }
 
 /** Makes the refusal of a missing or wrong code, for a caller who has given the right password. */

@@ -22,6 +22,7 @@ import {
   passesSecondFactor,
   tooManyCodes,
   wrongCode,
+  type WrongCodes,
 } from "./second_factors.ts";
 import type { Claims } from "./user_keys.ts";
 
@@ -64,6 +65,8 @@ export interface Login {
   code?: string;
   /** Decrypts a user's second factor. */
   openFactor: (user: string, ciphertext: Uint8Array) => string | null;
+  /** Tells a user that somebody who has its password tries codes, in the transaction that counts them. */
+  onWrongCodes: (tx: Tx, user: UserRow, wrong: WrongCodes) => Promise<void>;
   /** Id of the realm. */
   realm: string;
   /** Whether only realm administrators may log in. */
@@ -163,6 +166,7 @@ async function admit(
     ? await passesSecondFactor(tx, user.id, {
       ...{ code: login.code, at: now.at, isKnown },
       open: (ciphertext) => login.openFactor(user.id, ciphertext),
+      onWrongCodes: (wrong) => login.onWrongCodes(tx, user, wrong),
     })
     : null;
   const welcome = known && typeof method === "string";

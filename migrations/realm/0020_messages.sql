@@ -31,7 +31,7 @@ create table messages (
   sent_at timestamptz,
   data jsonb not null default '{}' check (jsonb_typeof(data) = 'object'),
   owner uuid,
-  notice text check (notice in ('address', 'security', 'webhook', 'disabled', 'sync')),
+  notice text check (notice in ('address', 'security', 'codes', 'webhook', 'disabled', 'sync')),
   customer uuid,
   error jsonb,
   updated_at timestamptz,
@@ -59,7 +59,7 @@ comment on column messages.attempt is 'Number of the attempt at sending that is 
 comment on column messages.waiting is 'Whether its channel had no provider when it was to be sent, or one that refuses the installation''s settings.';
 comment on column messages.refused_at is 'When its provider last refused the installation''s settings.';
 comment on column messages.refusals is 'How often its provider took note of its id and refused the sender or the account: each next handover is under another id.';
-comment on column messages.notice is 'What the service wrote of by itself: a changed address, a changed password or second factor, a changed or a disabled webhook, a synchronisation of persons. Null for what a request for a message asked for.';
+comment on column messages.notice is 'What the service wrote of by itself: a changed address, a changed password or second factor, wrong codes of it, a changed or a disabled webhook, a synchronisation of persons. Null for what a request for a message asked for.';
 comment on column messages.customer is 'The customer (users.root) whose user asked for it, or is told by it; null for users of scope realm. Set by a trigger.';
 comment on column messages.group_id is 'Group of the state, as Infobip counts them: 1 pending, 2 undeliverable, 3 delivered, 4 expired, 5 rejected.';
 

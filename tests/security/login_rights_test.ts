@@ -33,6 +33,7 @@ Deno.test("a login that began before its user was demoted gives the rights of af
     password: PASSWORD,
     admin,
     openFactor: () => null,
+    onWrongCodes: () => Promise.resolve(),
     action: "POST /v1/auth/login",
     requestId: "r",
     at: Date.now(),
