@@ -110,17 +110,15 @@ export async function tellWrongCodes(
     secrets: Secrets;
   },
 ): Promise<void> {
+  const from = `${fromAddress(actor)}${inRequest(actor)}`;
   const rest = held === "nowhere" ? "" : ` Until ${new Date(until).toISOString()} no code of the ` +
     `authenticator is looked at ${HELD[held]}; recovery codes are taken.`;
   await tell(tx, actor, user, {
     kind: "codes",
     subject: "Wrong one-time codes came with your password",
     text: `Of the user ${user.id}: ${count} logins within 24 hours had the right password and a ` +
-      `wrong code, the last of them${fromAddress(actor)}${
-        inRequest(actor)
-      }. They were refused. If ` +
-      `they were not yours, somebody else has the password, and the second factor keeps them out: ` +
-      `change the password.${rest}`,
+      `wrong code, the last of them${from}. They were refused. If they were not yours, somebody ` +
+      `else has the password, and the second factor keeps them out: change the password.${rest}`,
     secrets,
   }, OF_CODES);
 }
