@@ -34,6 +34,7 @@ const FLAGS = {
   without: { type: "string", multiple: true },
   to: { type: "string" },
   expect: { type: "string" },
+  stop: { type: "boolean" },
   check: { type: "boolean" },
 } as const;
 
@@ -44,6 +45,8 @@ export interface RestoreArguments {
   without: readonly string[];
   to: Destination | undefined;
   expect: AuditArguments["expect"];
+  /** Whether realms begin with stops. */
+  stop: boolean;
   check: boolean;
 }
 
@@ -72,13 +75,13 @@ export async function restore(context: CommandContext, { args }: Invocation): Pr
 /** Restores a backup while no other restore runs into the same database. */
 async function restoreWith(
   context: CommandContext,
-  { realm, without, to, expect }: RestoreArguments,
+  { realm, without, to, expect, stop }: RestoreArguments,
   opened: Pick<RestoreOptions, "frames" | "header" | "lock">,
 ): Promise<void> {
   const { database, migrations, log, progress, provisioning: { secrets } } = context;
   const { header } = opened;
   const tell = progress.note;
-  const options = { database, secrets, migrations, ...opened, at: Date.now(), tell };
+  const options = { database, secrets, migrations, ...opened, at: Date.now(), tell, stop };
   const whole = header.kind === "installation" && realm === null;
   const restored = whole
     ? await restoreInstallation({ ...options, to: to ?? "platform", without })
@@ -88,7 +91,9 @@ async function restoreWith(
   await quarantineAll(database, log, haltOf(header), { only });
   await auditRestored(context, restored, expect);
   progress.end();
-  report(context, restored, "restored; nothing is sent until `deno task reconcile` has ended");
+  const stopped = stop ? ", and nothing moves or is signed until the stops are lifted" : "";
+  const verdict = "restored; nothing is sent until `deno task reconcile` has ended";
+  report(context, restored, `${verdict}${stopped}`);
 }
 
 /** Opens a file as a backup of a holder of the platform key. */
@@ -169,7 +174,10 @@ function report(
   const sound = Deno.exitCode === 0;
   const verdicts = sound ? verdict : `${verdict}; the audit FAILED`;
   const listed = listRealms(realms, secrets);
-  console.log(JSON.stringify({ verdict: verdicts, ...sums, ...listed }, null, 2));
+  const stopped = realms.filter(({ stops }) => stops !== null);
+  const stops = Object.fromEntries(stopped.map(({ id, stops }) => [id, stops]));
+  const all = { verdict: verdicts, ...sums, ...listed, ...(stopped.length > 0 ? { stops } : {}) };
+  console.log(JSON.stringify(all, null, 2));
 }
 
 /** Reads the arguments of the command. @throws {UsageError} */
@@ -180,7 +188,7 @@ export async function readRestoreArguments(args: readonly string[]): Promise<Res
       options: FLAGS,
       allowPositionals: true,
     });
-    const { realm = null, without = [], to, expect, check = false } = values;
+    const { realm = null, without = [], to, expect, stop = false, check = false } = values;
     if (positionals.length !== 1 || args[0] !== positionals[0]) {
       throw new TypeError("the file is named first");
     }
@@ -188,9 +196,10 @@ export async function readRestoreArguments(args: readonly string[]): Promise<Res
       if (!isId(id)) throw new TypeError(`${id} is no id of a realm`);
     }
     if (realm !== null && without.length > 0) throw new TypeError("--realm stands alone");
+    if (stop && check) throw new TypeError("--check restores nothing: there is nothing to stop");
     const kept = expect === undefined ? undefined : readAuditArguments(["--expect", expect]).expect;
     const [file] = positionals;
-    return { file, realm, without, to: await destinationOf(to), expect: kept, check };
+    return { file, realm, without, to: await destinationOf(to), expect: kept, stop, check };
   } catch (error) {
     throw new UsageError("restore", (error as Error).message);
   }

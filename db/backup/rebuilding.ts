@@ -4,6 +4,7 @@
  * @module
  */
 import type { Db, Tx } from "../database.ts";
+import type { LedgerTx } from "../transaction.ts";
 import { enterSchema } from "../migrate.ts";
 import {
   type ForeignKey,
@@ -198,6 +199,12 @@ export async function estrangeRealm(tx: Tx): Promise<void> {
     on conflict (singleton) do update
       set token = excluded.token, place = null, seen_at = '-infinity', apart = true`;
   await tx`update reserved_addresses set shared = false where shared`;
+}
+
+/** Takes the ledger lock of a realm's schema that the transaction has built: nobody else has found it yet. */
+export async function lockBuiltLedger(tx: Tx): Promise<LedgerTx> {
+  await tx`lock table ledger_lock in exclusive mode`;
+  return tx as LedgerTx;
 }
 
 /** Halts an installation until it is reconciled. */

@@ -168,8 +168,17 @@ export async function setStop(
     owner: actor.kind === "user" ? actor.user : null,
     created_at: idTime(id),
   };
+  return await addStop(tx, actor, row);
+}
+
+/** Adds a stop and tells of it. */
+export async function addStop(
+  tx: LedgerTx,
+  by: Pick<Actor, "scopes" | "at">,
+  row: NewStopRow,
+): Promise<StopRow> {
   const stop = await insertStop(tx, row);
-  await emit(tx, actor, "stop.set", { id, owner: row.owner, view: viewStop(actor, stop) });
+  await emit(tx, by, "stop.set", { id: stop.id, owner: row.owner, view: viewStop(by, stop) });
   return stop;
 }
 
@@ -207,7 +216,7 @@ export async function assertNotStopped(
 }
 
 /** Shows a stop; its reason only to actors who see the whole realm. */
-export function viewStop(actor: Actor, row: StopRow): Record<string, unknown> {
+export function viewStop(actor: Pick<Actor, "scopes">, row: StopRow): Record<string, unknown> {
   return {
     id: row.id,
     what: row.what,

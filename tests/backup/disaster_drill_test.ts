@@ -50,7 +50,8 @@ Deno.test("the disaster drill goes as its page says: what was paid after the bac
   equal((await funded.finish(after)).status, "DONE");
   // The server is lost here: nothing below reads the first database.
   await type(elsewhere.url, "restore", made.path, "--check");
-  await type(elsewhere.url, "restore", made.path, "--expect", made.heads[funded.realm.id]);
+  const expected = ["--expect", made.heads[funded.realm.id], "--stop"];
+  await type(elsewhere.url, "restore", made.path, ...expected);
   await type(elsewhere.url, "reconcile", "--list", "--gap", "20");
   await type(elsewhere.url, "reconcile", "--gap", "20");
   await type(elsewhere.url, "audit");

@@ -32,6 +32,8 @@ export interface Report {
   readonly without: readonly string[];
   readonly removed: readonly string[];
   readonly verdict: string;
+  /** Ids of the stops that restored realms begin with. */
+  readonly stops?: Readonly<Record<string, { moves: string; signing: string }>>;
 }
 
 /** Makes an installation to back up. */

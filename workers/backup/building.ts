@@ -4,6 +4,7 @@ import {
   closeSchema,
   createSchema,
   estrangeRealm,
+  lockBuiltLedger,
   openSchema,
 } from "../../db/backup/rebuilding.ts";
 import type { Tx } from "../../db/database.ts";
@@ -25,6 +26,7 @@ import {
   refuse,
   type Trailer,
 } from "../../domain/backup/manifests.ts";
+import { type RestoredStops, stopRestored } from "../../domain/stops/restored_stops.ts";
 import type { DestinationOptions } from "./destinations.ts";
 import { NOT_COPIED } from "./dump.ts";
 import type { FrameReader } from "./frames.ts";
@@ -39,11 +41,19 @@ export interface RestoreOptions extends DestinationOptions {
   /** Milliseconds. */
   readonly at: number;
   readonly tell: (text: string) => void;
+  /** Whether realms begin with stops. */
+  readonly stop: boolean;
+}
+
+/** A realm that was read or restored. */
+export interface RestoredRealm extends RealmPart {
+  /** The stops that it begins with; null: none. */
+  readonly stops: RestoredStops | null;
 }
 
 /** What was restored. */
 export interface Restored {
-  readonly realms: readonly RealmPart[];
+  readonly realms: readonly RestoredRealm[];
   readonly trailer: Trailer;
 }
 
@@ -60,17 +70,21 @@ export async function readHeader(frames: FrameReader): Promise<Header> {
 }
 
 /** Why nothing is signed after a restore. */
-export function haltOf({ made_at, backup }: Header): string {
-  const made = new Date(made_at).toISOString();
-  return `restored from the backup ${backup} of ${made}; run \`deno task reconcile\``;
+export function haltOf(header: Header): string {
+  return `${originOf(header)}; run \`deno task reconcile\``;
+}
+
+/** Names the backup that a realm was restored from. */
+function originOf({ made_at, backup }: Header): string {
+  return `restored from the backup ${backup} of ${new Date(made_at).toISOString()}`;
 }
 
 /** Reads a whole backup and restores nothing. */
 export async function checkBackup(frames: FrameReader): Promise<Restored> {
-  const realms: RealmPart[] = [];
+  const realms: RestoredRealm[] = [];
   for (;;) {
     const part = await frames.part();
-    if (part.is === "realm") realms.push(part);
+    if (part.is === "realm") realms.push({ ...part, stops: null });
     else if (part.is === "trailer") {
       return { realms, trailer: await ended(frames, part) };
     } else if (part.is !== "platform") unexpected(part);
@@ -78,12 +92,16 @@ export async function checkBackup(frames: FrameReader): Promise<Restored> {
   }
 }
 
-/** Builds a realm's schema as it was, fills it, and brings it up to date. It has no rights yet. */
+/**
+ * Builds a realm's schema as it was, fills it, brings it up to date, and sets the stops that it begins with. It has no
+ * rights yet.
+ */
 export async function buildRealm(
   tx: Tx,
   part: RealmPart,
-  { frames, migrations: { realm } }: Pick<RestoreOptions, "frames" | "migrations">,
-): Promise<void> {
+  options: Pick<RestoreOptions, "frames" | "migrations" | "header" | "at" | "stop">,
+): Promise<RestoredRealm> {
+  const { frames, migrations: { realm }, header, at, stop } = options;
   const { schema } = part;
   await assertKnown(tx, `realm ${part.id}`, part, realm);
   await createSchema(tx, schema);
@@ -95,6 +113,9 @@ export async function buildRealm(
   await closeSchema(tx, open, part.sequences);
   await applyMigrations(tx, schema, realm);
   await estrangeRealm(tx);
+  if (!stop) return { ...part, stops: null };
+  const reason = `${originOf(header)}; lift it when the realm is reconciled and settled`;
+  return { ...part, stops: await stopRestored(await lockBuiltLedger(tx), { reason, at }) };
 }
 
 /** The version of a realm's schema that was brought up to date. */

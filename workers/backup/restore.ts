@@ -40,6 +40,7 @@ import {
   haltOf,
   readTrailer,
   type Restored,
+  type RestoredRealm,
   type RestoreOptions,
   standOf,
   unexpected,
@@ -60,7 +61,7 @@ export interface InstallationOptions extends RestoreOptions {
 interface Run {
   /** Names what this restore, or the one that it begins again, has made in other databases. */
   readonly id: string;
-  readonly restored: { part: RealmPart; address: Uint8Array | null }[];
+  readonly restored: { part: RestoredRealm; address: Uint8Array | null }[];
   readonly left: RealmPart[];
   readonly built: RealmElsewhere[];
 }
@@ -147,22 +148,21 @@ async function placeRealm(options: InstallationOptions, run: Run, part: RealmPar
   const { lock, database: { builder } } = options;
   const address = addressOf(part, { ...options, alone: false });
   if (address === null) {
-    await lock.step(builder, (tx) => buildRealm(tx, part, options));
-  } else {
-    const realm = { id: part.id, schema: part.schema, address };
-    await elsewhere(options, realm, async (owner) => {
-      await lock.step(owner, async (tx) => {
-        await clearPlace(tx, run, {
-          ...realm,
-          server: nameServer(options.secrets, part.id, address),
-        });
-        await buildRealm(tx, part, options);
-        await markSchema(tx, part.schema, run.id);
-      }, part.schema);
-    });
-    run.built.push(realm);
+    const built = await lock.step(builder, (tx) => buildRealm(tx, part, options));
+    run.restored.push({ part: built, address });
+    return;
   }
-  run.restored.push({ part, address });
+  const realm = { id: part.id, schema: part.schema, address };
+  const server = nameServer(options.secrets, part.id, address);
+  const built = await elsewhere(options, realm, (owner) =>
+    lock.step(owner, async (tx) => {
+      await clearPlace(tx, run, { ...realm, server });
+      const built = await buildRealm(tx, part, options);
+      await markSchema(tx, part.schema, run.id);
+      return built;
+    }, part.schema));
+  run.built.push(realm);
+  run.restored.push({ part: built, address });
 }
 
 /** Drops what the same restore made here before it was killed; anything else stays, and is refused. */

@@ -53,12 +53,11 @@ export async function restoreRealm(
   if (known !== null) await assertLeft(options, part, known);
   const building = { options, part, known, address, installation };
   if (address === null) {
-    const trailer = await lock.step(builder, (tx) => build(tx, tx, building));
-    return { realms: [part], trailer };
+    return await lock.step(builder, (tx) => build(tx, tx, building));
   }
   const place = { id: part.id, schema: part.schema, address };
   // The realm is committed in its database before the platform knows that it is there.
-  const trailer = await lock.step(
+  const restored = await lock.step(
     builder,
     (platform) =>
       elsewhere(options, place, (owner) =>
@@ -70,7 +69,7 @@ export async function restoreRealm(
         }, part.schema)),
   );
   await elsewhere(options, place, (owner) => rebuild(owner, (tx) => unmarkSchema(tx, part.schema)));
-  return { realms: [part], trailer };
+  return restored;
 }
 
 interface Building {
@@ -135,16 +134,16 @@ async function build(
   platform: Tx,
   tx: Tx,
   building: Building,
-): Promise<Trailer> {
+): Promise<Restored> {
   const { options, part } = building;
   if (await schemaExists(tx, part.schema)) refuse(`the schema ${part.schema} exists already`);
-  await buildRealm(tx, part, options);
+  const realm = await buildRealm(tx, part, options);
   const { migrations, database } = options;
   const { row, trailer } = await buildRows(platform, building);
   if (row.role_name !== null) {
     await restateRights(tx, migrations, locationOf(row), database.logins);
   }
-  return trailer;
+  return { realms: [realm], trailer };
 }
 
 /** Adds the platform's rows of a realm where they are missing, and says where the realm lives. */
