@@ -94,7 +94,7 @@ export async function selectDepositsAbout(db: Db, asked: Asked): Promise<Explain
       trim_scale(coalesce(d.credited, d.amount))::text as amount, d.block, d.confirmations,
       d.status, d.held, d.error, coalesce((select s.state from sweeps s where s.id = d.sweep),
         (select s.state from sweeps s where s.account = d.account
-          and s.state not in ('done', 'failed'))) as sweep
+          and s.state not in ('done', 'failed') and not s.beside)) as sweep
     from ${aboutOf(db, asked)}, lateral (select id, chain, network, account, beneficiary, address,
         asset, credited, amount, block::float8 as block, confirmations, status, held, error, sweep
       from deposits d where ${isAbout(db, asked)} and ${own}

@@ -215,3 +215,21 @@ Deno.test("an address tells whose it is to those who may see it, and others lear
   }
   equal((await explain(manager.send, { hash })).verdict, "too_shallow");
 });
+
+Deno.test("an explanation of a payment to an address with two sweeps under way, one of which was mined late, is no fault", async () => {
+  await using fixture = await openRampFixture();
+  const { realm, anvil } = fixture;
+  const ramp = await fixture.ramp();
+  const { id, address } = await fixture.address(ramp.id);
+  await fixture.mine(2);
+  const hash = await anvil.pool({ to: address, value: ETHER });
+  await fixture.mine();
+  await rowsOf(
+    realm,
+    `insert into sweeps (id, chain, network, account, ramp, state, beside, created_at)
+      select gen_random_uuid(), chain, network, account, $1, 'sweeping', beside, now()
+      from deposits, (values (false), (true)) s(beside) where account = $2`,
+    [ramp.id, id],
+  );
+  equal((await explain(realm.admin.send, { hash })).verdict, "too_shallow");
+});
