@@ -48,18 +48,30 @@ export async function displacedBy(db: Db, order: MinedNonce): Promise<Displaced[
 export async function tellDisplaced(tx: Tx, actor: Actor, order: OrderRow): Promise<string | null> {
   const displaced = order.height === null ? [] : await displacedBy(tx, order);
   if (displaced.length === 0) return null;
-  const reasons = displaced.map(({ order: id, purpose, hash, unpaid }) => {
+  const reasons: string[] = [];
+  for (const { order: id, purpose, hash, unpaid } of displaced) {
     const lost = `${order.hash} took the place of ${hash}, which the chain has lost`;
-    return unpaid.length === 0
-      ? `${lost}: what order ${id} (${purpose}) has booked did not happen`
-      : `${lost}: no transaction pays ${unpaid.join(", ")}, which is done`;
-  });
-  for (const [at, { hash, unpaid }] of displaced.entries()) {
-    const entry: HistoryEntry = { at: actor.at, event: "found", hash, reason: reasons[at] };
-    const updates = unpaid.map((id) => ({ id, change: {}, entry }));
+    reasons.push(`${lost}: ${lossOf({ order: id, purpose, unpaid }, order)}`);
+    // It is shown to the user of a withdrawal, and others may be another's.
+    const reason = `${lost}: no transaction pays it`;
+    const entry: HistoryEntry = { at: actor.at, event: "found", hash, reason };
+    const updates = unpaid.map((one) => ({ id: one, change: {}, entry }));
     await announceAll(tx, actor, await updateWithdrawals(tx, updates, actor.at));
   }
   const detail = reasons.join("; ");
   await quarantine(tx, actor, [order.ramp], detail);
   return detail;
+}
+
+/** What an operator is told of an order that a mined one took the place of. */
+function lossOf(
+  { order, purpose, unpaid }: Pick<Displaced, "order" | "purpose" | "unpaid">,
+  { hash }: OrderRow,
+): string {
+  if (unpaid.length > 0) return `no transaction pays ${unpaid.join(", ")}, which is done`;
+  const booked = `what order ${order} (${purpose}) has booked`;
+  // A sweep that took its place carried the same value, which is not booked again.
+  return purpose === "sweep"
+    ? `of ${booked} only that happened which ${hash} did`
+    : `${booked} did not happen`;
 }

@@ -167,6 +167,102 @@ Deno.test("a sweep on Ethereum that is mined late, and loses its block before it
   deepEqual(await driftsOf(fixture), [["ETH", "0"]]);
 });
 
+/** Runs the jobs that wait, until an attempt of the sweep is sent. */
+async function untilSent(realm: TestRealm, besides: readonly string[]): Promise<string> {
+  for (let round = 0; round < 10; round++) {
+    await rowsOf(realm, "update jobs set run_at = now() where state = 'ready'");
+    await realm.drain();
+    const sent = await rowsOf<{ hash: string }>(
+      realm,
+      "select hash from order_attempts where outcome is not null order by attempt desc",
+    );
+    const news = sent.find(({ hash }) => !besides.includes(hash));
+    if (news !== undefined) return news.hash;
+  }
+  throw new Error("nothing is sent");
+}
+
+async function rawOf(realm: TestRealm, hash: string): Promise<string> {
+  const [{ raw }] = await rowsOf<{ raw: string }>(
+    realm,
+    `select raw from order_attempts where hash = '${hash}'`,
+  );
+  return raw;
+}
+
+Deno.test("a sweep on Ethereum that is mined late while another of its account is sent is booked beside it, and that one takes what comes later", async () => {
+  const { fixture, virtual, address } = await openSwept();
+  await using _ = fixture;
+  const { realm, anvil } = fixture;
+  const { order, hash } = await giveUp(realm);
+  const raw = await rawOf(realm, hash);
+  await anvil.rpc("anvil_dropAllTransactions");
+  await untilSent(realm, [hash]);
+  await anvil.rpc("anvil_dropAllTransactions");
+  await anvil.rpc("eth_sendRawTransaction", raw);
+  await anvil.mine(70);
+  await fixture.poller.advance();
+  await assertSeen(realm, hash);
+  const [report] = await reconcile(realm, nobody);
+  deepEqual([report.lifted, report.obstacles], [true, []]);
+  deepEqual(report.taken, [{ hash, purpose: "sweep", paid: [], unmatched: [], late: order }]);
+  await anvil.pool({ to: address, value: ETHER / 2n });
+  await rowsOf(realm, "update chain_orders set created_at = now() - interval '20 minutes'");
+  await mineUntil(fixture, async () => (await rowsOf(realm, OPEN)).length === 0);
+  await fixture.mine(3);
+  deepEqual(
+    await rowsOf(realm, "select beside, state from sweeps order by beside"),
+    [{ beside: false, state: "done" }, { beside: true, state: "done" }],
+  );
+  const { total } = (await fixture.account(virtual)).balance;
+  ok(total.startsWith("1.499"), total);
+  deepEqual(await driftsOf(fixture), [["ETH", "0"]]);
+});
+
+Deno.test("a sweep on Ethereum that was mined late, and in whose place a reorganisation beyond the final block mines its replacement, is booked once and told", async () => {
+  const { fixture, virtual } = await openSwept();
+  await using _ = fixture;
+  const { realm, anvil } = fixture;
+  const [{ hash: first }] = await rowsOf<{ hash: string }>(realm, SENT);
+  await rowsOf(realm, "update chain_orders set replace = true, speed = 'fast'");
+  await untilSent(realm, [first]);
+  const { order, hash } = await giveUp(realm);
+  const raw = { first: await rawOf(realm, first), other: await rawOf(realm, hash) };
+  const fork = await anvil.rpc<string>("evm_snapshot");
+  const mineInstead = async (bytes: string, blocks: number) => {
+    await anvil.rpc("anvil_dropAllTransactions");
+    await anvil.rpc("eth_sendRawTransaction", bytes);
+    await fixture.mine(blocks);
+  };
+  await mineInstead(raw.first, 70);
+  await assertSeen(realm, first);
+  const [swept] = await reconcile(realm, nobody);
+  deepEqual([swept.lifted, swept.taken.map(({ purpose }) => purpose)], [true, ["sweep"]]);
+  await assertSwept(fixture, virtual);
+  const { total } = (await fixture.account(virtual)).balance;
+  const [booked] = await rowsOf<{ id: string; fee: string }>(
+    realm,
+    "select order_id as id, trim_scale(fee::numeric)::text as fee from sweeps where state = 'done'",
+  );
+  await anvil.rpc("evm_revert", fork);
+  await mineInstead(raw.other, 160);
+  await assertSeen(realm, hash);
+  const [report] = await reconcile(realm, nobody);
+  deepEqual([report.lifted, report.obstacles], [true, []]);
+  deepEqual(report.taken, [{
+    ...{ hash, purpose: "recovered", paid: [], unmatched: [], late: order },
+    displaced: [{ order: booked.id, purpose: "sweep", hash: first, unpaid: [] }],
+  }]);
+  const quarantined =
+    "select quarantined ->> 'detail' as detail from ramps where quarantined is not null";
+  await mineUntil(fixture, async () => (await rowsOf(realm, quarantined)).length > 0);
+  const [{ detail }] = await rowsOf<{ detail: string }>(realm, quarantined);
+  match(detail, new RegExp(`order ${booked.id} .sweep. .* only that happened which ${hash} did$`));
+  equal((await fixture.account(virtual)).balance.total, total, "it is forwarded once");
+  // The fee of what had taken its place stays booked.
+  deepEqual(await driftsOf(fixture), [["ETH", booked.fee]]);
+});
+
 Deno.test("a sweep on Solana that is mined after it was given up is booked as the sweep that it was", async () => {
   let faulty: FaultyNode | null = null;
   await using fixture = await openSolanaFixture({
