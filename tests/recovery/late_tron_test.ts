@@ -238,3 +238,26 @@ Deno.test("a sweep on Tron that is mined late beside another of the same account
   ok(await totalOf(ramped) - before > 45);
   await ramped.agree();
 });
+
+Deno.test("a sweep on Tron that is mined late, and leaves nothing for another which was sent since, ends both, and less that comes later is swept", async () => {
+  await using ramped = await openTronRamp({ total: 500_000_000n });
+  const { realm, node } = ramped;
+  const { kept, address } = await sweepKept(ramped, (to) => node.pay(to, 20_000_000n));
+  const [order, hash] = await giveUp(ramped);
+  const later = keepBack(ramped, "sweep");
+  await ramped.until(() => Promise.resolve(later.length > 0));
+  const before = await totalOf(ramped);
+  await mineLate(ramped, kept[0]);
+  const [report] = await reconcile(realm, nobody);
+  deepEqual(report.taken, [{ hash, purpose: "sweep", paid: [], unmatched: [], late: order }]);
+  node.trick = () => undefined;
+  const settled = "select from sweeps where beside and state = 'done'";
+  await ramped.until(async () => (await rowsOf(realm, settled)).length > 0);
+  await node.mine(42); // beyond the other's expiry
+  await ramped.until(() => isSwept(ramped));
+  ok(await totalOf(ramped) - before > 18);
+  await node.pay(address, 5_000_000n);
+  await ramped.until(async () => await totalOf(ramped) - before > 22);
+  await ramped.until(() => isSwept(ramped));
+  await ramped.agree();
+});

@@ -29,7 +29,7 @@ export const ORDER_HANDLERS: OrderHandlers = {
     settle: settleWithdrawal,
   },
   batch: { spedUpByUser: true, progress: progressBatch, settle: settleBatch },
-  sweep: { paysRamp: true, progress: progressSweep, settle: settleSweep },
+  sweep: { failsEmptied: true, paysRamp: true, progress: progressSweep, settle: settleSweep },
   gas: { settle: settleSweep },
   deploy: { progress: progressDeployment, settle: settleDeployment },
   recovered: { giveUp: giveUpRecovered, progress: progressBatch, settle: settleRecovered },

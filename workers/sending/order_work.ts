@@ -66,6 +66,8 @@ export interface OrderHandler {
   readonly admitPlan?: (tx: Tx, actor: Actor, order: OrderRow, plan: Plan) => Promise<void>;
   /** Whether it fails where it cannot be planned now; others wait, for funds for example. */
   readonly failsUnplanned?: boolean;
+  /** Whether it fails where it was signed before and its sender holds too little now: the next one takes what there is. */
+  readonly failsEmptied?: boolean;
   /** Whether users ask for its speed-up; others are replaced automatically when they are stuck. */
   readonly spedUpByUser?: boolean;
   /** Whether its payment goes to the ramp's own address, so that a child can pay for it. */

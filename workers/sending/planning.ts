@@ -77,7 +77,9 @@ export async function planOrder(
   } catch (error) {
     if (!(error instanceof ChainError)) throw error;
     if (error.fault === "exceeded" && cap !== undefined) throw new ChainError("held", BORNE);
-    if (error.fault !== "refused" && error.fault !== "exceeded") throw error;
+    const fails = error.fault === "refused" || error.fault === "exceeded" ||
+      await isEmptied(work, order, error);
+    if (!fails) throw error;
     return refusalOf(error);
   }
   await work.onCheckpoint("drafted");
@@ -98,11 +100,24 @@ export async function planOrder(
     const exceeded = error instanceof ChainError && error.fault === "exceeded";
     if (exceeded && cap !== undefined) throw new ChainError("held", BORNE);
     if (exceeded) return refusalOf(error);
-    const waits = !work.handlers[order.purpose].failsUnplanned ||
-      !(error instanceof ChainError) || error.fault === "unavailable" || error.fault === "held";
-    if (waits) throw error;
-    return refusalOf(error as ChainError);
+    if (!(error instanceof ChainError)) throw error;
+    const fails = work.handlers[order.purpose].failsUnplanned
+      ? error.fault !== "unavailable" && error.fault !== "held"
+      : await isEmptied(work, order, error);
+    if (!fails) throw error;
+    return refusalOf(error);
   }
+}
+
+/** Whether an order that was signed before finds less than it was to move: one of its own that was given up may have. */
+async function isEmptied(
+  { context, handlers }: OrderWork,
+  order: OrderRow,
+  error: ChainError,
+): Promise<boolean> {
+  if (error.fault !== "insufficient" || !handlers[order.purpose].failsEmptied) return false;
+  const made = await reading(context.pool, (db) => selectAttempts(db, order.id));
+  return made.some(({ raw }) => raw !== null);
 }
 
 function refusalOf(error: ChainError): Refusal {
