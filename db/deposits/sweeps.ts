@@ -234,7 +234,10 @@ export async function selectSweptOrder(db: Db, sweep: string): Promise<SweptRow 
   return row ?? null;
 }
 
-/** Adds up the gas sent ahead to a sweep's address, less the fees of its other sweeps, in base units. */
+/**
+ * Adds up the gas sent ahead to a sweep's address, less the fees of its other sweeps, in base units. Beside an open sweep
+ * it is the gas of that one too.
+ */
 export async function selectGasAhead(
   tx: Tx,
   { id, reference_id, sender, chain, network }: OrderRow,
@@ -242,8 +245,10 @@ export async function selectGasAhead(
   const [row] = await tx<{ units: string }[]>`
     select greatest(0, (select coalesce(sum(g.amount), 0) from chain_orders g
         where g.purpose = 'gas' and g.state = 'done' and g.reference_id in (
-          select ${reference_id}::uuid union all select e.id from sweeps e where e.state in ('done', 'failed')
-            and e.account = (select s.account from sweeps s where s.id = ${reference_id})))
+          select e.id from sweeps s, sweeps e where s.id = ${reference_id} and e.account = s.account
+            and e.state in ('done', 'failed')
+          union all select e.id from sweeps s, sweeps e where s.id = ${reference_id} and e.account = s.account
+            and e.state not in ('done', 'failed') and not e.beside))
       - (select coalesce(sum(o.fee), 0) from chain_orders o
         where (o.chain, o.network, o.sender) = (${chain}, ${network}, ${sender})
           and o.purpose = 'sweep' and o.nonce is not null and o.height is not null

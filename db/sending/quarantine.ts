@@ -189,6 +189,28 @@ export async function holdTransactions(
 }
 
 /**
+ * Holds tokens that own addresses seem to have sent to those of a ramp in quarantine, in transactions that the database
+ * does not know. Of a token of a realm's own that proves no signature, but it may be a sweep that a reconciliation finds.
+ */
+export async function holdOwnTokens(
+  tx: Tx,
+  place: NetworkKey,
+  hashes: readonly string[],
+): Promise<void> {
+  const why = "the ramp is in quarantine, and our own address sent it: it waits for `reconcile`";
+  await tx`
+    update deposits d set held = ${why}, updated_at = now()
+    from addresses a join ramps r on r.account = a.ramp and r.quarantined is not null
+    where d.chain = ${place.chain} and d.network = ${place.network} and d.status = 'PENDING'
+      and d.held is null and d.contract is not null
+      and (a.chain, a.network, a.address) = (d.chain, d.network, d.address)
+      and d.hash in (select jsonb_array_elements_text(${tx.json([...hashes])}))
+      and exists (select from addresses s
+        where (s.chain, s.network, s.address) = (d.chain, d.network, d.sender))
+      and not exists (select from order_attempts k where k.hash = d.hash)`;
+}
+
+/**
  * Holds incoming transfers to the own address of a ramp in quarantine, on UTXO chains: they may be
  * change of a transaction that the database does not know.
  */

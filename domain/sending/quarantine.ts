@@ -12,6 +12,7 @@ import { selectOwnTransactions } from "../../db/deposits/deposits.ts";
 import {
   doubtTransfers,
   holdOwnReceipts,
+  holdOwnTokens,
   holdTransactions,
   quarantineRamps,
   renewQuarantines,
@@ -144,7 +145,9 @@ export async function checkSenders(
   place: NetworkKey,
   transfers: readonly SeenTransfer[],
 ): Promise<void> {
-  await holdOwnReceipts(tx, place, transfers.map(({ hash }) => hash));
+  const hashes = transfers.map(({ hash }) => hash);
+  await holdOwnReceipts(tx, place, hashes);
+  await holdOwnTokens(tx, place, hashes);
   const signed = transfers.filter((one) => one.from !== null && isSigned(place, one));
   if (signed.length === 0) return;
   const own = new Map(

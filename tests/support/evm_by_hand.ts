@@ -8,7 +8,17 @@ import type { TestRealm } from "./realm.ts";
 /** Signs a call with the key of an address of ours on Ethereum; its first transaction, unless told. */
 export async function signCall(
   { realm, context, address }: { realm: TestRealm; context: WorkerContext; address: string },
-  call: Pick<TransactionRequest, "to" | "value" | "data" | "accessList" | "nonce">,
+  call: Pick<
+    TransactionRequest,
+    | "to"
+    | "value"
+    | "data"
+    | "accessList"
+    | "nonce"
+    | "gasLimit"
+    | "maxFeePerGas"
+    | "maxPriorityFeePerGas"
+  >,
 ): Promise<string> {
   const store = { realm: realm.id, pool: realm.pool };
   const place = { chain: "ETHEREUM" as const, network: "main" as const };

@@ -1,0 +1,121 @@
+/** Gas that was sent ahead for sweeps of a customer's own token which are found on the chain. */
+import { deepEqual, equal, fail, ok } from "node:assert/strict";
+import { lockOrder } from "../../db/sending/chain_orders.ts";
+import { renewOrder, scheduleOrder } from "../../domain/sending/chain_orders.ts";
+import { signCall } from "../support/evm_by_hand.ts";
+import { workerContextOf } from "../support/evm_fixture.ts";
+import { haltRealm, reconcile } from "../support/installation.ts";
+import { CALLS } from "../support/nodes/anvil.ts";
+import { customer, ended, tokenDraw, total, units } from "../support/own_token.ts";
+import { driftsOf, mineUntil, openRampFixture, type RampFixture } from "../support/ramp_fixture.ts";
+import { rowsOf } from "../support/realm.ts";
+
+const nobody = () => fail("nobody is asked");
+const OPEN = `select from chain_orders where state in ('new', 'planned', 'signed', 'sent', 'mined')
+  union all select from sweeps where state not in ('done', 'failed')`;
+const AMOUNT = 50n * 10n ** 6n;
+
+/** A customer whose own token lies at a deposit address, and waits for its gas. */
+async function openOwed() {
+  // Gas waits for its depth for longer than a sweep takes.
+  const env = { ETHEREUM_CONFIRMATIONS: "6" };
+  const fixture = await openRampFixture({ testnet: false, env });
+  const mine = await customer(fixture);
+  const { realm, anvil } = fixture;
+  await ended(fixture, mine, await tokenDraw(mine, "100"));
+  await mineUntil(fixture, async () => (await rowsOf(realm, OPEN)).length === 0);
+  const made = await mine.user.send("POST", "/v1/accounts", { type: "virtual", asset: "GOLD_ETH" });
+  await realm.drain();
+  const given = await mine.user.send("POST", `/v1/account/${made.body.id}/address`, {});
+  equal(given.status, 201, given.text);
+  await realm.drain();
+  const { address } = given.body.address;
+  const data = CALLS.encodeFunctionData("transfer", [address, AMOUNT]);
+  await anvil.pool({ from: 5, to: mine.contract, data });
+  const before = await total(fixture, mine.ramp);
+  return { fixture, mine, virtual: made.body.id, address, before };
+}
+
+/** Waits for the end of all; the ramp's account has paid for the gas that was sent ahead, and nothing else. */
+async function assertPaidOnce(
+  { fixture, mine, virtual, before }: Awaited<ReturnType<typeof openOwed>>,
+): Promise<void> {
+  const { realm } = fixture;
+  await mineUntil(fixture, async () => (await rowsOf(realm, OPEN)).length === 0);
+  await fixture.mine(7);
+  equal(await total(fixture, virtual), "50");
+  deepEqual(await driftsOf(fixture), [["ETH", "0"], ["GOLD_ETH", "0"]]);
+  const [{ spent }] = await rowsOf<{ spent: string }>(
+    realm,
+    "select sum(fee + amount)::text as spent from chain_orders where purpose = 'gas' and state = 'done'",
+  );
+  equal(units(before) - units(await total(fixture, mine.ramp)), BigInt(spent));
+}
+
+async function rampOf(fixture: RampFixture, ramp: string): Promise<string> {
+  return (await fixture.account(ramp)).ramp.address;
+}
+
+Deno.test("a sweep of a customer's own token that is found on the chain before its gas has ended is booked once, and the gas costs its fee", async () => {
+  const owed = await openOwed();
+  const { fixture, mine, address } = owed;
+  await using _ = fixture;
+  const { realm, anvil } = fixture;
+  const mined = "select from chain_orders where purpose = 'gas' and state = 'mined'";
+  await mineUntil(fixture, async () => (await rowsOf(realm, mined)).length > 0);
+  const held = BigInt(await anvil.rpc<string>("eth_getBalance", address, "latest"));
+  const context = await workerContextOf(realm);
+  const to = await rampOf(fixture, mine.ramp);
+  const call = { to: mine.contract, data: CALLS.encodeFunctionData("transfer", [to, AMOUNT]) };
+  const gasLimit = BigInt(
+    await anvil.rpc<string>("eth_estimateGas", { from: address, ...call, gasPrice: "0x0" }),
+  );
+  const prices = { maxFeePerGas: held / gasLimit, maxPriorityFeePerGas: 1n };
+  const raw = await signCall({ realm, context, address }, { ...call, gasLimit, ...prices });
+  context.chains.close();
+  const hash = await anvil.rpc<string>("eth_sendRawTransaction", raw);
+  await anvil.mine();
+  await haltRealm(realm);
+  const [report] = await reconcile(realm, nobody);
+  deepEqual(report.taken.map((one) => [one.hash, one.purpose]), [[hash, "sweep"]]);
+  equal((await rowsOf(realm, mined)).length, 1, "the gas has not ended");
+  await mineUntil(fixture, async () => (await reconcile(realm, nobody)).every((one) => one.lifted));
+  await assertPaidOnce(owed);
+});
+
+Deno.test("a sweep of a customer's own token that is mined late beside another costs no more than the gas that was sent ahead", async () => {
+  const owed = await openOwed();
+  const { fixture } = owed;
+  await using _ = fixture;
+  const { realm, anvil } = fixture;
+  const sent =
+    "select id as order, hash from chain_orders where purpose = 'sweep' and contract <> '' and state = 'sent'";
+  await mineUntil(fixture, async () => (await rowsOf(realm, sent)).length > 0);
+  const [first] = await rowsOf<{ order: string; hash: string }>(realm, sent);
+  const [{ raw }] = await rowsOf<{ raw: string }>(
+    realm,
+    `select raw from order_attempts where hash = '${first.hash}'`,
+  );
+  await anvil.rpc("anvil_dropAllTransactions");
+  const actor = { ...realm.admin.actor, at: Date.now() };
+  const proof = { proof: "consumed", by: `0x${"ab".repeat(32)}`, height: 1 } as const;
+  await realm.command(async (tx) => {
+    await renewOrder(tx, actor, (await lockOrder(tx, first.order))!, proof);
+    await scheduleOrder(tx, actor, first.order);
+  });
+  await anvil.mine(); // at another price
+  for (let round = 0; (await rowsOf(realm, sent)).length === 0; round++) {
+    ok(round < 10, "it is sent again");
+    await realm.command((tx) => tx`update jobs set run_at = now() where state = 'ready'`);
+    await realm.drain();
+  }
+  await anvil.rpc("anvil_dropAllTransactions");
+  await anvil.rpc("eth_sendRawTransaction", raw);
+  await anvil.mine(70);
+  await fixture.poller.advance();
+  const [report] = await reconcile(realm, nobody);
+  deepEqual(report.taken.map((one) => [one.hash, one.purpose]), [[first.hash, "sweep"]]);
+  equal((await rowsOf(realm, "select from sweeps where beside")).length, 1);
+  await mineUntil(fixture, async () => (await reconcile(realm, nobody)).every((one) => one.lifted));
+  await assertPaidOnce(owed);
+});
