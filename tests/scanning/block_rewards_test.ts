@@ -1,6 +1,6 @@
 /** Coins that a block pays out to validators without a transaction (EIP-4895), at own and at linked addresses. */
 import { deepEqual, equal } from "node:assert/strict";
-import type { Trick } from "../support/nodes/faulty_node.ts";
+import { NodeError, type Trick } from "../support/nodes/faulty_node.ts";
 import { mineUntil } from "../support/ramp_fixture.ts";
 import { rowsOf } from "../support/realm.ts";
 import { among, chainOf, retryDepositsNow } from "../support/witnesses.ts";
@@ -68,6 +68,41 @@ Deno.test("what blocks pay out to validators is neither a deposit nor unexplaine
     await mineUntil(fixture, async () => (await fixture.account(one.id)).balance.total === "1");
     equal((await chainOf(fixture)).unexplained, 0);
     equal((await rowsOf(realm, "select 1 from unexplained_gains")).length, 0);
+  } finally {
+    await staged.end();
+  }
+});
+
+Deno.test("what blocks pay out to validators is explained where nodes have no earlier balances any more", async () => {
+  const staged = await among("h");
+  const { fixture, nodes: [node] } = staged;
+  try {
+    const { anvil } = fixture;
+    const { note, tell } = rewardingBlocks((method, ...params) => anvil.rpc(method, ...params));
+    const ramp = await fixture.ramp();
+    const one = await fixture.address(ramp.id);
+    const batcher = await anvil.deploy("Batcher");
+    await fixture.mine(2);
+    await anvil.mine(); // no balance is read at it
+    note(Number(await anvil.rpc<string>("eth_blockNumber")), one.address, ETHER);
+    await anvil.rpc("anvil_setBalance", one.address, `0x${ETHER.toString(16)}`);
+    const data = CALLS.encodeFunctionData("payCoin", [[one.address], 2n * ETHER]);
+    await anvil.send({ to: batcher, value: 2n * ETHER, data });
+    await anvil.mine(3);
+    const head = await anvil.rpc<string>("eth_blockNumber");
+    node.trick = (question) => {
+      const { method, params } = question;
+      const isOld = method === "eth_getBalance" && params[1] !== "latest" &&
+        Number(params[1]) < Number(head);
+      if (isOld) throw new NodeError(-32000, "missing trie node");
+      return tell(question);
+    };
+    await mineUntil(fixture, async () => {
+      await retryDepositsNow(fixture);
+      const [deposit] = await fixture.deposits();
+      return deposit?.status === "CONFIRMED" && (await chainOf(fixture)).unexplained === 0;
+    });
+    deepEqual((await fixture.deposits()).map(({ credited }) => Number(credited)), [2]);
   } finally {
     await staged.end();
   }

@@ -17,7 +17,9 @@ import {
   arrivedIn,
   type Gain,
   type GainWork,
+  leastRewards,
   type Rest,
+  rewardedAt,
   rowOf,
   searchAt,
   searchOn,
@@ -134,23 +136,6 @@ async function rewardsIn(work: GainWork, gain: Gain): Promise<bigint | null> {
   if (work.budget.rewarded <= 0) return null;
   work.budget.rewarded -= height - above;
   return await leastRewards(work, gain);
-}
-
-async function leastRewards(
-  { readers }: GainWork,
-  { address, contract, above, height }: Gain,
-): Promise<bigint> {
-  if (contract !== null) return 0n;
-  const told = await Promise.all(readers.map(async ({ rewards }) => {
-    try {
-      return await rewards?.(address, above, height) ?? 0n;
-    } catch (error) {
-      if (error instanceof ChainError) return 0n;
-      throw error;
-    }
-  }));
-  const least = told.reduce((one, other) => other < one ? other : one);
-  return least < 0n ? 0n : least;
 }
 
 /** Tells whether a gain that an index may lack is waited for, from the stored balance on. */
@@ -317,7 +302,7 @@ async function restsOf(
         const found = await arrivedIn(work, { ...gain, above, height });
         if (gained <= found + await broughtByOrders(work, { ...gain, above, height })) return;
         if (budget.blocks-- <= 0) return rest("not searched yet");
-        const rewards = await rewardedAt(work, { ...gain, above, height, gained });
+        const rewards = await rewardedAt(work, { ...gain, above, height });
         if (gained <= found + rewards) return;
         if (await searchAt(work, gain, height, gained - rewards) + rewards >= gained) return;
         doubted ||= await isDoubted(work, { ...gain, above, height, gained });
@@ -339,19 +324,6 @@ async function restsOf(
   if (!doubted || rests.length === 0) return rests;
   const { above, height, gained } = gain;
   return [{ above, height, gained, error: "the nodes contradict each other within these blocks" }];
-}
-
-/** What a block paid out without a transaction, where its node tells the balances before and after it. */
-async function rewardedAt(work: GainWork, gain: Gain): Promise<bigint> {
-  if (work.derivedBalances) return 0n; // there such balances leave rewards out
-  const rewards = await leastRewards(work, gain);
-  if (rewards > 0n) {
-    const { address, height } = gain;
-    work.context.log("info", "coins came without a transaction, and are no deposit", {
-      ...{ ...work.place, address, height, units: `${rewards}` },
-    });
-  }
-  return rewards;
 }
 
 /** Whether a node tells less of a gain. */

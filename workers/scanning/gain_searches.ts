@@ -84,6 +84,40 @@ export async function searchAt(
 }
 
 /**
+ * Adds up what came without a transaction in the blocks of a gain: the least that nodes tell, because more would hide a
+ * payment; 0 where one does not tell.
+ */
+export async function leastRewards(
+  { readers }: GainWork,
+  { address, contract, above, height }: Omit<Gain, "gained">,
+): Promise<bigint> {
+  if (contract !== null) return 0n;
+  const told = await Promise.all(readers.map(async ({ rewards }) => {
+    try {
+      return await rewards?.(address, above, height) ?? 0n;
+    } catch (error) {
+      if (error instanceof ChainError) return 0n;
+      throw error;
+    }
+  }));
+  const least = told.reduce((one, other) => other < one ? other : one);
+  return least < 0n ? 0n : least;
+}
+
+/** What a block paid out without a transaction. */
+export async function rewardedAt(work: GainWork, gain: Omit<Gain, "gained">): Promise<bigint> {
+  if (work.derivedBalances) return 0n; // such balances leave rewards out
+  const rewards = await leastRewards(work, gain);
+  if (rewards > 0n) {
+    const { address, height } = gain;
+    work.context.log("info", "coins came without a transaction, and are no deposit", {
+      ...{ ...work.place, address, height, units: `${rewards}` },
+    });
+  }
+  return rewards;
+}
+
+/**
  * Searches every block of the range, some in each pass, where nodes no longer have old balances, or tell less of a gain
  * than there was. Once all blocks were read and show nothing, a gain is given up of which nothing but {@link UNTOLD} is
  * missing, if nodes tell none either. Any other stays.
@@ -105,7 +139,10 @@ export async function searchOn(
   let goesOn = true;
   try {
     while (searched < to && found < gain.gained) {
-      found += await searchAt(work, gain, searched + 1, gain.gained - found);
+      const height = searched + 1;
+      const rewards = await rewardedAt(work, { ...gain, above: searched, height });
+      const left = gain.gained - found - rewards;
+      found += rewards + (left > 0n ? await searchAt(work, gain, height, left) : 0n);
       searched++;
       onward[whose]--;
     }
