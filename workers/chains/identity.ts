@@ -40,12 +40,13 @@ export function openIdentity<Id extends string | number>(
   return {
     async identify(peer, witnesses) {
       const id = await ask(peer);
-      if (known === null) {
-        if (!fits(id)) throw wrongChain(peer, { id, network, must: "a test network's" });
-        deciding ??= decide(rules, witnesses).finally(() => deciding = null);
-        known = await deciding;
+      if (known === null && !fits(id)) {
+        throw wrongChain(peer, { id, network, must: "a test network's" });
       }
-      if (id !== known) throw wrongChain(peer, { id, network, must: known });
+      const wanted = known ??
+        await (deciding ??= decide(rules, witnesses).then((first) => known ??= first)
+          .finally(() => deciding = null));
+      if (id !== wanted) throw wrongChain(peer, { id, network, must: wanted });
     },
     known: () => known,
   };
