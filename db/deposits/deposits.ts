@@ -169,13 +169,15 @@ export async function selectWatchedInputs(db: Db, place: NetworkKey): Promise<st
   const rows = await db<{ input: string }[]>`
     select input from reserved_inputs where chain = ${place.chain} and network = ${place.network}
     union
-    select unnest(k.inputs) from chain_orders o join order_attempts k on k.order_id = o.id
+    select unnest(k.inputs) from chain_orders o,
+      lateral (select hash, inputs, dropped from order_attempts where order_id = o.id offset 0) k
     where o.chain = ${place.chain} and o.network = ${place.network}
       and o.state in ('canceled', 'failed') and o.nonce is not null and o.hash is not null
       and o.state_at > now() - interval '90 days'
       and k.hash is not null and (k.dropped or o.state = 'canceled' or k.hash <> o.hash)
     union
-    select unnest(k.inputs) from order_attempts k join chain_orders o on o.id = k.order_id
+    select unnest(k.inputs) from order_attempts k,
+      lateral (select chain, network, sender from chain_orders where id = k.order_id offset 0) o
     where k.proof = 'consumed' and k.created_at > now() - interval '90 days' and k.hash is not null
       and o.chain = ${place.chain} and o.network = ${place.network} and o.sender ^@ '0x'
     union

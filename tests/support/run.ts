@@ -64,7 +64,7 @@ export async function run(args: readonly string[]): Promise<number> {
       full_page_writes: "off",
       max_connections: "400",
       max_wal_size: "512MB",
-      autovacuum_naptime: "1h", // its workers would visit thousands of tables that are soon gone
+      autovacuum: "off", // its workers would visit thousands of tables that are soon gone, and analyze them in mid-test
     },
   });
   const ended = new AbortController();
