@@ -163,18 +163,20 @@ export async function holdDeposits(
 /**
  * Lists the inputs whose spends a scan reports: reserved inputs and unspent coins, and nonces of transactions that were
  * given up within three months, as is_given_up() tells, which each pass would call for each of them. A reorganisation
- * that reaches further back halts the scan.
+ * that reaches further back halts the scan. Each part is bounded to its index, also by a plan that was made while all
+ * were empty and equal: by an order, and by `offset 0`, which PostgreSQL does not join through.
  */
 export async function selectWatchedInputs(db: Db, place: NetworkKey): Promise<string[]> {
   const rows = await db<{ input: string }[]>`
     select input from reserved_inputs where chain = ${place.chain} and network = ${place.network}
     union
-    select unnest(k.inputs) from chain_orders o,
+    select unnest(k.inputs) from (select id, state, hash from chain_orders
+        where chain = ${place.chain} and network = ${place.network}
+          and state in ('canceled', 'failed') and nonce is not null and hash is not null
+          and state_at > now() - interval '90 days'
+        order by state_at offset 0) o,
       lateral (select hash, inputs, dropped from order_attempts where order_id = o.id offset 0) k
-    where o.chain = ${place.chain} and o.network = ${place.network}
-      and o.state in ('canceled', 'failed') and o.nonce is not null and o.hash is not null
-      and o.state_at > now() - interval '90 days'
-      and k.hash is not null and (k.dropped or o.state = 'canceled' or k.hash <> o.hash)
+    where k.hash is not null and (k.dropped or o.state = 'canceled' or k.hash <> o.hash)
     union
     select unnest(k.inputs) from order_attempts k,
       lateral (select chain, network, sender from chain_orders where id = k.order_id offset 0) o
