@@ -64,6 +64,7 @@ export async function run(args: readonly string[]): Promise<number> {
       full_page_writes: "off",
       max_connections: "400",
       max_wal_size: "512MB",
+      random_page_cost: "4", // as a server of an operator's: sessions of the product state what they plan with
       autovacuum: "off", // its workers would visit thousands of tables that are soon gone, and analyze them in mid-test
     },
   });
