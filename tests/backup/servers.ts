@@ -4,6 +4,12 @@ import { type EmbeddedPostgres, startEmbedded } from "../../db/embedded/embedded
 import { carryOn, dropOld } from "../../workers/moves/moving.ts";
 import { orderMove } from "../../workers/moves/move_orders.ts";
 import type { OrderOptions } from "../../workers/moves/move.ts";
+import {
+  diskDatabase,
+  type TestDatabase,
+  testDatabase,
+  testDatabaseUrl,
+} from "../support/database.ts";
 import type { TestRealm } from "../support/realm.ts";
 import { rowsAt } from "./fixture.ts";
 
@@ -51,6 +57,21 @@ export async function otherServer(): Promise<OtherServer> {
       await Deno.remove(root, { recursive: true });
     },
   };
+}
+
+/**
+ * A database that a realm can come back to from another server: on the run's own server, or where that is the older one,
+ * which takes no realm back, on one beside it.
+ */
+export async function returnDatabase({ url }: OtherServer): Promise<TestDatabase> {
+  const [here, there] = await Promise.all([testDatabaseUrl(), url].map(async (at) => {
+    const [{ version }] = await rowsAt<{ version: string }>(
+      at,
+      "select current_setting('server_version_num') as version",
+    );
+    return Number(version);
+  }));
+  return await (here < there ? diskDatabase() : testDatabase());
 }
 
 /** What moves a realm. */

@@ -11,6 +11,7 @@ import {
   movingOptions,
   type OtherServer,
   otherServer,
+  returnDatabase,
   schemaOf,
 } from "../backup/servers.ts";
 import { holding, untilSomebodyWaits } from "../backup/holding.ts";
@@ -52,7 +53,8 @@ async function readsHere({ database, made }: TestRealm): Promise<boolean> {
 }
 
 Deno.test("a run that slept at its end takes no rights away where the realm has come back to", async () => {
-  await using realm = await testRealm();
+  await using own = await returnDatabase(server);
+  await using realm = await testRealm({ env: { DATABASE_URL: own.url } });
   const options = movingOptions(realm);
   const { account } = await realm.currency("10", "GOLD");
   const { run, wake } = await stopAt(realm, "leaving", await server.database());
@@ -104,7 +106,8 @@ Deno.test("a move whose target was lost is canceled, and the realm moves elsewhe
 
 Deno.test("a move that was switched ends where the server that it left is lost, and the realm may move again", async () => {
   await using lost = await otherServer();
-  await using realm = await testRealm();
+  await using own = await returnDatabase(server);
+  await using realm = await testRealm({ env: { DATABASE_URL: own.url } });
   const options = movingOptions(realm);
   const { account } = await realm.currency("10", "GOLD");
   await moveTo(realm, await lost.database());

@@ -15,6 +15,7 @@ import {
   movingOptions,
   type OtherServer,
   otherServer,
+  returnDatabase,
   schemaOf,
 } from "../backup/servers.ts";
 import { commandHost } from "../support/command_host.ts";
@@ -226,7 +227,7 @@ Deno.test("a realm whose directory and old place have both lost its move is not 
 });
 
 Deno.test("a realm that has come back to where the directory has it gets its number, and moves on", async () => {
-  await using own = await testDatabase();
+  await using own = await returnDatabase(server);
   await using realm = await testRealm({ env: { DATABASE_URL: own.url } });
   const options = movingOptions(realm);
   const first = await directoryOf(realm);
