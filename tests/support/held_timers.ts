@@ -28,3 +28,34 @@ export function holdingTimers(): HeldTimers {
     [Symbol.dispose]: () => void Object.assign(globalThis, { setTimeout }),
   };
 }
+
+/** Time-outs of one length, which are over when a test says so. */
+export interface HeldTimeouts extends Disposable {
+  /** How many run. */
+  running(): number;
+  /** Has all that run be over. */
+  expire(): void;
+}
+
+/** Holds the timers that are set for so many milliseconds; all others run by the clock. */
+export function holdingTimeouts(heldMs: number): HeldTimeouts {
+  const { setTimeout, clearTimeout } = globalThis;
+  const held = new Map<unknown, () => void>();
+  let count = 0;
+  const hold = (run: (...args: unknown[]) => void, ms?: number, ...args: unknown[]) => {
+    if (ms !== heldMs) return setTimeout(run, ms, ...args);
+    held.set(--count, () => run(...args)); // no timer of the runtime has such a number
+    return count;
+  };
+  const clear = (timer?: number) => void (held.delete(timer) || clearTimeout(timer));
+  Object.assign(globalThis, { setTimeout: hold, clearTimeout: clear });
+  return {
+    running: () => held.size,
+    expire() {
+      const over = [...held.values()];
+      held.clear();
+      for (const run of over) run();
+    },
+    [Symbol.dispose]: () => void Object.assign(globalThis, { setTimeout, clearTimeout }),
+  };
+}
