@@ -513,7 +513,9 @@ CREATE INDEX coins_height ON coins USING btree (chain, network, height)
 CREATE INDEX coins_lost ON coins USING btree (chain, network, kept) WHERE ((kept IS NOT NULL) AND (spent_by IS NULL))
 CREATE INDEX coins_spender_unknown ON coins USING btree (chain, network, spender_retry_at) WHERE (spent_by = 'unknown'::text)
 CREATE INDEX coins_spent ON coins USING btree (chain, network, spent_height) WHERE (spent_height IS NOT NULL)
+CREATE INDEX coins_taken ON coins USING btree (chain, network, spent_height) WHERE (kept <> spent_by)
 CREATE INDEX coins_unspent ON coins USING btree (chain, network, hash, index) WHERE (spent_by IS NULL)
+CREATE TRIGGER coins_kept BEFORE UPDATE OF kept ON coins FOR EACH ROW WHEN (((old.kept IS NOT NULL) AND (old.kept IS DISTINCT FROM new.kept))) EXECUTE FUNCTION check_kept()
 CREATE TRIGGER coins_seen BEFORE DELETE ON coins FOR EACH ROW WHEN ((old.height IS NOT NULL)) EXECUTE FUNCTION keep_coin()
 CREATE CONSTRAINT TRIGGER coins_unmade AFTER DELETE ON coins DEFERRABLE INITIALLY DEFERRED FOR EACH ROW WHEN ((old.height IS NULL)) EXECUTE FUNCTION check_unmade()
 
@@ -781,6 +783,39 @@ CREATE TRIGGER deposits_linked_booked BEFORE UPDATE OF status ON deposits FOR EA
 CREATE TRIGGER deposits_stay BEFORE DELETE ON deposits FOR EACH ROW WHEN ((old.status = 'CONFIRMED'::text)) EXECUTE FUNCTION check_deposit()
 CREATE CONSTRAINT TRIGGER deposits_taken_back AFTER UPDATE ON deposits DEFERRABLE INITIALLY DEFERRED FOR EACH ROW WHEN (((old.status = 'CONFIRMED'::text) AND (new.transaction IS DISTINCT FROM old.transaction))) EXECUTE FUNCTION check_taken_back()
 CREATE TRIGGER deposits_used AFTER UPDATE OF status ON deposits FOR EACH ROW WHEN (((new.status = 'CONFIRMED'::text) AND (old.status <> 'CONFIRMED'::text))) EXECUTE FUNCTION note_used()
+
+table displaced_orders (
+  hash text not null
+  order_id uuid not null
+  chain text not null
+  network text not null
+  ramp uuid not null
+  state text not null
+  by_hash text
+  since integer not null
+  lost_height integer not null
+  seen_hash text
+  seen_height integer
+  told_at timestamp with time zone
+  detail text
+  announced boolean not null default false
+  created_at timestamp with time zone not null
+)
+constraint displaced_orders_announced CHECK (((NOT announced) OR (told_at IS NOT NULL)))
+constraint displaced_orders_detail CHECK (((told_at IS NULL) = (detail IS NULL)))
+constraint displaced_orders_lost_height_check CHECK ((lost_height >= 0))
+constraint displaced_orders_order_id_fkey FOREIGN KEY (order_id) REFERENCES chain_orders(id)
+constraint displaced_orders_pkey PRIMARY KEY (hash)
+constraint displaced_orders_seen CHECK (((seen_hash IS NULL) = (seen_height IS NULL)))
+constraint displaced_orders_seen_height_check CHECK ((seen_height >= 0))
+constraint displaced_orders_since_check CHECK ((since >= 0))
+constraint displaced_orders_state_check CHECK ((state = ANY (ARRAY['lost'::text, 'replaced'::text, 'displaced'::text, 'returned'::text])))
+constraint displaced_orders_told CHECK (((state <> 'displaced'::text) OR (told_at IS NOT NULL)))
+CREATE INDEX displaced_orders_order ON displaced_orders USING btree (order_id)
+CREATE INDEX displaced_orders_ramp ON displaced_orders USING btree (ramp)
+CREATE INDEX displaced_orders_state ON displaced_orders USING btree (chain, network, state)
+CREATE TRIGGER displaced_orders_change BEFORE INSERT OR UPDATE ON displaced_orders FOR EACH ROW EXECUTE FUNCTION check_displaced()
+CREATE TRIGGER displaced_orders_stay BEFORE DELETE OR TRUNCATE ON displaced_orders FOR EACH STATEMENT EXECUTE FUNCTION refuse_change()
 
 table entries (
   account uuid not null
@@ -2667,7 +2702,8 @@ begin
               join order_attempts p on p.hash = split_part(k, ':', 1)
               join chain_orders q on q.id = p.order_id
             where p.dropped or q.state in ('dropped', 'canceled')
-              or (q.state in ('done', 'failed') and q.hash is distinct from p.hash))
+              or (q.state in ('done', 'failed') and q.hash is distinct from p.hash)
+              or exists (select from displaced_orders d where d.hash = p.hash and d.state in ('displaced', 'replaced')))
         end, false)
         then 'is not proven dropped'
     end;
@@ -2808,6 +2844,28 @@ begin
   return null;
 end $function$;
 
+CREATE OR REPLACE FUNCTION check_displaced()
+ RETURNS trigger
+ LANGUAGE plpgsql
+ SET search_path TO 'realm', 'pg_temp'
+AS $function$
+begin
+  if tg_op = 'INSERT' then
+    perform 1 from chain_orders o join order_attempts k on k.hash = new.hash and o.id in (k.order_id, k.late_order_id)
+    where o.id = new.order_id and o.state = 'done' and (o.chain, o.network, o.ramp) = (new.chain, new.network, new.ramp);
+    if not found then
+      raise exception '% is no transaction of an order that is done', new.hash
+        using errcode = 'check_violation', constraint = 'displaced_orders_done';
+    end if;
+  elsif (new.hash, new.order_id, new.chain, new.network, new.ramp) is distinct from
+      (old.hash, old.order_id, old.chain, old.network, old.ramp)
+    or old.told_at is not null and (new.told_at is null or new.told_at < old.told_at) then
+    raise exception 'that the chain lost % cannot be of another, nor be untold', old.hash
+      using errcode = 'check_violation', constraint = 'displaced_orders_stay';
+  end if;
+  return new;
+end $function$;
+
 CREATE OR REPLACE FUNCTION check_forgotten()
  RETURNS trigger
  LANGUAGE plpgsql
@@ -2839,6 +2897,19 @@ begin
       using errcode = 'check_violation', constraint = 'chain_orders_gas_held';
   end if;
   return null;
+end $function$;
+
+CREATE OR REPLACE FUNCTION check_kept()
+ RETURNS trigger
+ LANGUAGE plpgsql
+ SET search_path TO 'realm', 'pg_temp'
+AS $function$
+begin
+  if not exists (select from displaced_orders d where d.hash = old.kept and d.state in ('displaced', 'replaced', 'returned')) then
+    raise exception 'coin %:% was spent by %, which is done, and nobody was told that the chain has lost it', old.hash, old.index, old.kept
+      using errcode = 'check_violation', constraint = 'coins_kept';
+  end if;
+  return new;
 end $function$;
 
 CREATE OR REPLACE FUNCTION check_late()
@@ -5857,6 +5928,7 @@ realm may select on currency_issues
 realm may select on deposit_apps
 realm may select on deposit_list
 realm may select on deposits
+realm may select on displaced_orders
 realm may select on entries
 realm may select on entries_newest
 realm may select on event_head
@@ -6069,6 +6141,7 @@ realm_worker may select on currency_issues
 realm_worker may select on deposit_apps
 realm_worker may select on deposit_list
 realm_worker may select on deposits
+realm_worker may select on displaced_orders
 realm_worker may select on entries
 realm_worker may select on entries_newest
 realm_worker may select on event_head

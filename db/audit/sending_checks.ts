@@ -100,7 +100,7 @@ export const SENDING_CHECKS = {
           and k.input = any (s.inputs)))
       or (c.spent_by is not null and not exists (select from order_attempts s where s.order_id = k.order_id
         and s.hash = c.spent_by)))`,
-  /** An order that is done has spent the coins that its transaction names. */
+  /** An order that is done has spent the coins that its transaction names, unless it was told that the chain lost it. */
   "coin.order": `
     select k.input as subject, o.hash as expected, c.spent_by as found
     from chain_orders o join order_attempts s on s.order_id = o.id and s.hash = o.hash
@@ -108,7 +108,8 @@ export const SENDING_CHECKS = {
     left join coins c on c.chain = o.chain and c.network = o.network
       and c.hash = split_part(k.input, ':', 1) and c.index::text = split_part(k.input, ':', 2)
     where o.state = 'done' and k.input ~ '^[0-9a-f]{64}:[0-9]+$'
-      and c.spent_by is distinct from o.hash and not (s.unreadable and c.hash is null)`,
+      and c.spent_by is distinct from o.hash and not (s.unreadable and c.hash is null)
+      and not exists (select from displaced_orders d where d.hash = o.hash and d.state <> 'lost')`,
   /** The balance of an address on a UTXO chain is the sum of its unspent coins in chain blocks. */
   "coin.holding": `
     select h.address as subject, q.there as expected, h.amount as found

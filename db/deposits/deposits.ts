@@ -188,6 +188,10 @@ export async function selectWatchedInputs(db: Db, place: NetworkKey): Promise<st
     where k.cancels and k.created_at > now() - interval '90 days' and k.hash is not null
       and o.chain = ${place.chain} and o.network = ${place.network} and o.state = 'done'
     union
+    select unnest(k.inputs) from displaced_orders d,
+      lateral (select inputs from order_attempts where hash = d.hash offset 0) k
+    where d.chain = ${place.chain} and d.network = ${place.network}
+    union
     select hash || ':' || index from coins
     where chain = ${place.chain} and network = ${place.network} and spent_height is null`;
   return rows.map((row) => row.input);

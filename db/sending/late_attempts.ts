@@ -2,8 +2,21 @@
  * Statements on the blocks in which scans saw attempts, and on those that were mined although they had been given up.
  * @module
  */
+import type postgres from "postgres";
 import type { NetworkKey } from "../chains/cursors.ts";
 import type { Db, Tx } from "../database.ts";
+
+/**
+ * Whether the mined attempt `k` of an order that is done is to be sent again where the chain loses its block. One that was
+ * mined late is where it was a sweep, or paid a withdrawal: a loss is not made anew. Nor is what was told to be lost: its
+ * user may have been paid since.
+ */
+export function isWanted(db: Db): postgres.PendingQuery<postgres.Row[]> {
+  return db`(k.late_order_id is null or exists (select from chain_orders b where b.id = k.late_order_id
+      and (b.purpose = 'sweep' or exists (select from chain_orders m where m.batch_order_id = b.id)
+        or exists (select from withdrawals w where w.found_order_id = b.id))))
+    and not exists (select from displaced_orders d where d.hash = k.hash and d.told_at is not null)`;
+}
 
 /**
  * Records the blocks in which a scan saw attempts: of some only where they were given up. Its transaction locks no order.

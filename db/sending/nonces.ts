@@ -1,6 +1,7 @@
 /** Statements on the nonces of senders. @module */
 import type { Db, Tx } from "../database.ts";
 import { ORDER_COLUMNS, type OrderRow, type SenderName } from "./chain_orders.ts";
+import { isWanted } from "./late_attempts.ts";
 import type { AttemptRow } from "./order_attempts.ts";
 
 /** Most unused nonces that are read in front of an order. */
@@ -60,8 +61,8 @@ function unreserved(db: Db, of: SenderName) {
 
 /**
  * Reads the mined attempts of orders that are done, or that a cancellation ended, with some nonces:
- * the chain may have lost them. So it may those that were mined late, and that an order has booked: they count where they
- * were a sweep, or paid a withdrawal. A loss is not made anew.
+ * the chain may have lost them. So it may those that were mined late, and that an order has booked: a loss is not made
+ * anew, nor what was told to be lost.
  */
 export async function selectDone(
   db: Db,
@@ -70,14 +71,12 @@ export async function selectDone(
 ): Promise<(AttemptRow & { nonce: number })[]> {
   if (nonces.length === 0) return [];
   return await db<(AttemptRow & { nonce: number })[]>`
-    select o.nonce, c.order_id, c.attempt, c.plan, c.inputs, c.hash, c.raw, c.expires, c.fee,
-      c.sent_at, c.outcome, c.cancels, c.borne_by, c.unreadable, c.dropped, c.created_at
-    from chain_orders o join order_attempts c on c.hash = o.hash
-      and (c.order_id = o.id or c.late_order_id = o.id and (o.purpose = 'sweep'
-        or exists (select from chain_orders m where m.batch_order_id = o.id)
-        or exists (select from withdrawals w where w.found_order_id = o.id)))
+    select o.nonce, k.order_id, k.attempt, k.plan, k.inputs, k.hash, k.raw, k.expires, k.fee,
+      k.sent_at, k.outcome, k.cancels, k.borne_by, k.unreadable, k.dropped, k.created_at
+    from chain_orders o join order_attempts k on k.hash = o.hash
+      and (k.order_id = o.id or k.late_order_id = o.id) and ${isWanted(db)}
     where o.chain = ${of.chain} and o.network = ${of.network} and o.sender = ${of.sender}
-      and (o.state = 'done' or (o.state = 'failed' and c.cancels)) and o.nonce in (
+      and (o.state = 'done' or (o.state = 'failed' and k.cancels)) and o.nonce in (
         select value::integer from jsonb_array_elements_text(${db.json([...nonces] as never)}))
     order by o.nonce`;
 }
@@ -85,16 +84,20 @@ export async function selectDone(
 /** A transaction, and the nonce that it used up; null where it used none. */
 export type MinedNonce = Pick<OrderRow, "chain" | "network" | "sender" | "nonce" | "hash">;
 
-/** Lists the orders that are done with the nonce of a mined one: the chain has lost their transactions to that one's. */
+/**
+ * Lists the orders that are done with the nonce of a mined one, and of which that was not told yet: the chain has lost their
+ * transactions to that one's.
+ */
 export async function selectDisplaced(
   db: Db,
   { chain, network, sender, nonce, hash }: MinedNonce,
 ): Promise<OrderRow[]> {
   if (nonce === null || hash === null) return [];
   return await db<OrderRow[]>`
-    select ${db(ORDER_COLUMNS)} from chain_orders
+    select ${db(ORDER_COLUMNS)} from chain_orders o
     where chain = ${chain} and network = ${network} and sender = ${sender} and nonce = ${nonce}
       and state = 'done' and hash <> ${hash}
+      and not exists (select from displaced_orders d where d.hash = o.hash and d.state = 'displaced')
     order by id`;
 }
 

@@ -2,6 +2,7 @@
 import type postgres from "postgres";
 import { placesOfCoins } from "../chains/coin_places.ts";
 import type { Db, Tx } from "../database.ts";
+import { isWanted } from "./late_attempts.ts";
 import type { AttemptRow } from "./order_attempts.ts";
 
 /** Coins that are offered to one plan, however many there are. */
@@ -130,7 +131,8 @@ export async function markSpent(
 
 /**
  * Reserves coins for the transaction of a finished order that spent them: its bytes may be mined again
- * if the chain loses their block.
+ * if the chain loses their block. Those of another that is finished stay its, until it is told that the chain has lost
+ * that one.
  */
 export async function keepCoins(
   tx: Tx,
@@ -139,7 +141,7 @@ export async function keepCoins(
 ): Promise<void> {
   await tx`
     update coins set kept = ${of.hash}
-    where ctid = any (array(${placesOfCoins(tx, of, inputs)}))`;
+    where ctid = any (array(${placesOfCoins(tx, of, inputs)})) and (kept is null) is true`;
 }
 
 /** Whether an open order spends outputs of some transactions. */
@@ -285,12 +287,17 @@ export async function selectOrphaned(db: Db, order: string): Promise<boolean> {
         join order_attempts p on p.hash = split_part(k, ':', 1)
         join chain_orders o on o.id = p.order_id
       where p.dropped or o.state in ('dropped', 'canceled')
-        or (o.state in ('done', 'failed') and o.hash is distinct from p.hash))), false) as orphaned
+        or (o.state in ('done', 'failed') and o.hash is distinct from p.hash)
+        or exists (select from displaced_orders d
+          where d.hash = p.hash and d.state in ('displaced', 'replaced')))), false) as orphaned
     from order_attempts c where c.order_id = ${order} and not c.dropped`;
   return row.orphaned;
 }
 
-/** Reads the mined attempts of orders that are done, and whose coins the chain shows as unspent again. */
+/**
+ * Reads the mined attempts of orders that are done, and whose coins the chain shows as unspent again. A loss is not made
+ * anew, nor what was told to be lost.
+ */
 export async function selectLostPayments(
   db: Db,
   of: { chain: string; network: string },
@@ -299,9 +306,10 @@ export async function selectLostPayments(
   return await db<AttemptRow[]>`
     select order_id, attempt, plan, inputs, hash, raw, expires, fee, sent_at, outcome, cancels,
       borne_by, unreadable, dropped
-    from order_attempts where hash in (select c.kept from coins c
+    from order_attempts k where hash in (select c.kept from coins c
       where c.chain = ${of.chain} and c.network = ${of.network} and c.kept is not null
         and c.spent_by is null and c.height is not null)
+      and ${isWanted(db)}
     order by order_id limit ${limit}`;
 }
 

@@ -27,6 +27,7 @@ import {
 } from "../../db/accounts/onchain_balances.ts";
 import { freezeRamps } from "../../db/accounts/ramps.ts";
 import { forgetAbove, markConsumed, upsertCoins } from "../../db/chains/scan_results.ts";
+import { markDisplacedSeen, noteLost } from "../../db/recovery/displaced_orders.ts";
 import {
   forgetSeenAbove,
   markAttemptsSeen,
@@ -105,7 +106,10 @@ export async function markSeen(
   const seen = consumed.filter(({ few }) => !few).map(({ input, hash, height }) => ({
     ...{ hash, height, expires: input.endsWith(`:${hash}`) },
   }));
-  if (seen.length > 0) await markAttemptsSeen(tx, place, seen);
+  if (seen.length > 0) {
+    await markAttemptsSeen(tx, place, seen);
+    await markDisplacedSeen(tx, place, seen);
+  }
   const told = consumed.filter(({ few }) => few).map(({ hash, height }) => ({ hash, height }));
   if (told.length > 0) await markAttemptsTold(tx, place, told);
 }
@@ -176,6 +180,7 @@ export async function rollBack(
   await deleteChainBlocks(tx, place, { from: 0, to: to.ancestor.height });
   await forgetAbove(tx, place, to.ancestor.height);
   await forgetSeenAbove(tx, place, to.ancestor.height);
+  await noteLost(tx, place, to.ancestor.height, actor.at);
   await deleteUnmatchedAbove(tx, place, to.ancestor.height);
   await cutGainsAbove(tx, place, to.ancestor.height);
   const { height } = to.ancestor;

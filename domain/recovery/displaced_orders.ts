@@ -1,12 +1,33 @@
 /**
- * Orders that are done, and whose transactions the chain has lost to another with their nonce, by a reorganisation beyond the
- * depth of their end. What they booked did not happen. Nobody can tell by the rows alone what is to become of it: their users
- * and an operator are told.
+ * Orders that are done, and whose transactions the chain has lost by a reorganisation beyond the depth of their end: to
+ * another with their nonce or coins, or by themselves. What they booked did not happen. Nobody can tell by the rows alone
+ * what is to become of it: their users and an operator are told, and no worker sends them again. So they are where a later
+ * block has them again.
  * @module
  */
+import type { NetworkKey } from "../../db/chains/cursors.ts";
 import type { Db, Tx } from "../../db/database.ts";
+import {
+  type DisplacedNote,
+  type DisplacedRow,
+  type DisplacedTold,
+  giveCoinsBack,
+  lockDisplaced,
+  markReturned,
+  passCoinsOn,
+  selectDoneWith,
+  selectHeirs,
+  selectIsTaken,
+  selectToldOf,
+  type TakenCoins,
+  takeUnannounced,
+  upsertDisplaced,
+} from "../../db/recovery/displaced_orders.ts";
 import { selectFoundFor } from "../../db/recovery/found_payments.ts";
+import { selectOrder } from "../../db/sending/chain_orders.ts";
 import { type MinedNonce, selectDisplaced } from "../../db/sending/nonces.ts";
+import { liftQuarantine } from "../../db/sending/quarantine.ts";
+import { deleteUnmadeCoins } from "../../db/sending/utxos.ts";
 import { selectBatched } from "../../db/withdrawals/withdrawal_batches.ts";
 import { type HistoryEntry, updateWithdrawals } from "../../db/withdrawals/withdrawals.ts";
 import type { Actor } from "../actor.ts";
@@ -23,55 +44,298 @@ export interface Displaced {
   unpaid: string[];
 }
 
-/** Lists the orders that a mined one took the place of, and that moved something. */
+/** Lists the orders that a mined one took the place of by its nonce, and that moved something. */
 export async function displacedBy(db: Db, order: MinedNonce): Promise<Displaced[]> {
   const found: Displaced[] = [];
   for (const one of await selectDisplaced(db, order)) {
     const { id, purpose, hash } = one;
-    if (purpose === "fill") continue;
-    const paying = [one, ...await selectBatched(db, id)];
-    const unpaid = paying.flatMap((paid) =>
-      paid.purpose === "withdrawal" ? paid.reference_id ?? [] : []
-    );
-    unpaid.push(...await selectFoundFor(db, id));
-    found.push({ order: id, purpose, hash: hash!, unpaid });
+    if (purpose !== "fill") {
+      found.push({ order: id, purpose, hash: hash!, unpaid: await paidBy(db, one) });
+    }
   }
   return found;
 }
 
+/** Lists the withdrawals that an order has paid. */
+async function paidBy(db: Db, order: OrderRow): Promise<string[]> {
+  const paying = [order, ...await selectBatched(db, order.id)];
+  const paid = paying.flatMap((one) => one.purpose === "withdrawal" ? one.reference_id ?? [] : []);
+  return [...paid, ...await selectFoundFor(db, order.id)];
+}
+
+/** What is told of an order: to the users of its withdrawals, and to the operator. */
+interface News extends Omit<DisplacedNote, "detail" | "announced"> {
+  state: "displaced" | "returned";
+  withdrawals: readonly string[];
+  /** What happened to its transaction. Users are shown it, and others may be another's. */
+  what: string;
+  /** What that means to the books. */
+  so: string;
+  entry: Partial<HistoryEntry>;
+}
+
 /**
- * Tells of the orders that a mined one, which has ended, took the place of: their withdrawals say so, and the ramp goes into
- * quarantine.
+ * Tells of the orders that a mined one, which has ended, took the place of by its nonce: their withdrawals say so, and the
+ * ramp goes into quarantine.
  *
  * @returns the reason of the quarantine; null where there is no such order
  */
 export async function tellDisplaced(tx: Tx, actor: Actor, order: OrderRow): Promise<string | null> {
-  const displaced = order.height === null ? [] : await displacedBy(tx, order);
-  if (displaced.length === 0) return null;
-  const reasons: string[] = [];
-  for (const { order: id, purpose, hash, unpaid } of displaced) {
-    const lost = `${order.hash} took the place of ${hash}, which the chain has lost`;
-    reasons.push(`${lost}: ${lossOf({ order: id, purpose, unpaid }, order)}`);
-    // It is shown to the user of a withdrawal, and others may be another's.
-    const reason = `${lost}: no transaction pays it`;
-    const entry: HistoryEntry = { at: actor.at, event: "found", hash, reason };
-    const updates = unpaid.map((one) => ({ id: one, change: {}, entry }));
-    await announceAll(tx, actor, await updateWithdrawals(tx, updates, actor.at));
+  const { hash: by, height } = order;
+  if (by === null || height === null) return null;
+  const news: News[] = [];
+  for (const one of await selectDisplaced(tx, order)) {
+    if (one.purpose !== "fill") news.push(await lossNews(tx, one, { hash: one.hash!, by, height }));
   }
-  const detail = reasons.join("; ");
-  await quarantine(tx, actor, [order.ramp], detail);
+  return await tell(tx, actor, order, news);
+}
+
+/**
+ * Tells of the order whose coins another transaction spent, as deep as a payment must be, and of those that are done with
+ * what its transaction would have made.
+ *
+ * @returns the reason of the quarantine; null where nothing is lost by it
+ */
+export async function tellTaken(
+  tx: Tx,
+  actor: Actor,
+  place: NetworkKey,
+  taken: TakenCoins,
+): Promise<string | null> {
+  const { hash, by, height } = taken;
+  const done = await selectDoneWith(tx, hash);
+  if (done === null || !await selectIsTaken(tx, place, taken)) return null;
+  // Another transaction of the same order did the same; but for its change.
+  if (!done.hashes.includes(by)) return await tellLost(tx, actor, place, { hash, by, height });
+  const { id, ramp } = done.order;
+  const news = await heirNews(tx, place, { hash, height });
+  await upsertDisplaced(tx, place, [{
+    ...{ hash, order: id, ramp, state: "replaced", by, since: height, lost_height: height },
+    ...{ seen: null, detail: null, announced: false },
+  }], actor.at);
+  await markReturned(tx, { hash: by, seen: by, height });
+  const detail = await tell(tx, actor, place, news);
+  await freeCoins(tx, place, [hash, ...news.map((one) => one.hash)]);
   return detail;
 }
 
-/** What an operator is told of an order that a mined one took the place of. */
-function lossOf(
-  { order, purpose, unpaid }: Pick<Displaced, "order" | "purpose" | "unpaid">,
-  { hash }: OrderRow,
-): string {
-  if (unpaid.length > 0) return `no transaction pays ${unpaid.join(", ")}, which is done`;
-  const booked = `what order ${order} (${purpose}) has booked`;
+/**
+ * Tells of an order whose transaction no block has had for long, unless one has it again.
+ *
+ * @returns the reason of the quarantine; null where one has
+ */
+export async function tellUnseen(
+  tx: Tx,
+  actor: Actor,
+  place: NetworkKey,
+  { hash, lost_height: height }: Pick<DisplacedRow, "hash" | "lost_height">,
+): Promise<string | null> {
+  const row = await lockDisplaced(tx, hash);
+  if (row?.state !== "lost" || row.seen_height !== null) return null;
+  return await tellLost(tx, actor, place, { hash, by: null, height });
+}
+
+/**
+ * Tells of an order whose transaction the chain has lost, and of those that are done with what it would have made. Coins
+ * that nothing else has spent are free.
+ *
+ * @param by what took its place; null where nothing is known to have
+ * @returns the reason of the quarantine
+ */
+async function tellLost(
+  tx: Tx,
+  actor: Actor,
+  place: NetworkKey,
+  { hash, by, height }: { hash: string; by: string | null; height: number },
+): Promise<string | null> {
+  const done = await selectDoneWith(tx, hash);
+  if (done === null) return null;
+  const row = await lockDisplaced(tx, hash);
+  const isTold = row?.state === "displaced";
+  const news = isTold ? [] : [await lossNews(tx, done.order, { hash, by, height })];
+  news.push(...await heirNews(tx, place, { hash, height }));
+  const detail = await tell(tx, actor, place, news);
+  await freeCoins(tx, place, [hash, ...news.map((one) => one.hash)]);
+  return detail;
+}
+
+/**
+ * Tells that a block has a transaction of an order again that was told to be lost. Where nobody was told yet, nothing is
+ * told now either.
+ *
+ * @returns the reason of the quarantine; null where nothing was told
+ */
+export async function tellReturned(
+  tx: Tx,
+  actor: Actor,
+  place: NetworkKey,
+  { hash, seen, height }: { hash: string; seen: string; height: number },
+): Promise<string | null> {
+  const row = await lockDisplaced(tx, hash);
+  if (row === null || row.state === "returned") return null;
+  if (row.seen_height !== null && row.seen_height !== height) return null; // another block by now
+  if (row.state !== "displaced") {
+    await markReturned(tx, { hash, seen, height });
+    return null;
+  }
+  const order = (await selectOrder(tx, row.order))!;
+  const news = [await returnNews(tx, order, row, { seen, height })];
+  for (const one of await selectDisplaced(tx, { ...order, hash: seen })) {
+    const isOther = one.id !== order.id && one.purpose !== "fill";
+    if (isOther) news.push(await lossNews(tx, one, { hash: one.hash!, by: seen, height }));
+  }
+  const detail = await tell(tx, actor, place, news);
+  await giveCoinsBack(tx, place, seen);
+  return detail;
+}
+
+/**
+ * Begins the quarantine of some ramps anew with what was told in it, and was no reason of one: none ends before an operator
+ * was told so.
+ *
+ * @returns the reasons; none where all was told
+ */
+export async function announceDisplaced(
+  tx: Tx,
+  actor: Actor,
+  ramps: readonly string[],
+): Promise<string[]> {
+  const untold = await takeUnannounced(tx, ramps);
+  const reasons: string[] = [];
+  for (const [ramp, told] of Map.groupBy(untold, (one) => one.ramp)) {
+    const detail = told.map((one) => one.detail).join("; ");
+    await liftQuarantine(tx, ramp);
+    await quarantine(tx, actor, [ramp], detail);
+    reasons.push(detail);
+  }
+  return reasons;
+}
+
+/** What a reconciliation reports of such an order. */
+export interface DisplacedReport extends Displaced {
+  /** Displaced: its withdrawals are unpaid. Returned: they are paid by it after all. */
+  state: DisplacedTold["state"];
+  /** What took its place; null where nothing is known to have. */
+  by: string | null;
+}
+
+/** Lists what was told of orders of some ramps since their quarantines began, or has been no reason of one. */
+export async function reportDisplaced(
+  db: Db,
+  ramps: readonly string[],
+): Promise<DisplacedReport[]> {
+  const reports: DisplacedReport[] = [];
+  for (const { order, hash, state, by } of await selectToldOf(db, ramps)) {
+    const row = (await selectOrder(db, order))!;
+    const unpaid = state === "displaced" ? await paidBy(db, row) : [];
+    reports.push({ order, purpose: row.purpose, hash, state, by, unpaid });
+  }
+  return reports;
+}
+
+async function lossNews(
+  tx: Tx,
+  order: OrderRow,
+  { hash, by, height, root = null }: {
+    hash: string;
+    by: string | null;
+    height: number;
+    root?: string | null;
+  },
+): Promise<News> {
+  const { id, ramp, purpose } = order;
+  const withdrawals = await paidBy(tx, order);
+  const what = root !== null
+    ? `${hash} spends what ${root} made, which the chain has lost`
+    : by === null
+    ? `the chain has lost ${hash}`
+    : `${by} took the place of ${hash}, which the chain has lost`;
+  const unpaid = `no transaction pays ${withdrawals.join(", ")}, which is done`;
+  const booked = `what order ${id} (${purpose}) has booked`;
   // A sweep that took its place carried the same value, which is not booked again.
-  return purpose === "sweep"
-    ? `of ${booked} only that happened which ${hash} did`
+  const undone = purpose === "sweep" && by !== null
+    ? `of ${booked} only that happened which ${by} did`
     : `${booked} did not happen`;
+  return {
+    ...{ hash, order: id, ramp, state: "displaced", by, since: height },
+    ...{ lost_height: order.height ?? height, seen: null, withdrawals, what },
+    so: withdrawals.length > 0 ? unpaid : undone,
+    entry: { hash, reason: `${what}: no transaction pays it` },
+  };
+}
+
+async function heirNews(
+  tx: Tx,
+  place: NetworkKey,
+  { hash, height }: { hash: string; height: number },
+): Promise<News[]> {
+  const news: News[] = [];
+  for (const { id, spender } of await selectHeirs(tx, place, hash)) {
+    const order = (await selectOrder(tx, id))!;
+    news.push(await lossNews(tx, order, { hash: spender, by: null, height, root: hash }));
+  }
+  return news;
+}
+
+async function returnNews(
+  tx: Tx,
+  order: OrderRow,
+  { hash, since, lost_height }: DisplacedRow,
+  { seen, height }: { seen: string; height: number },
+): Promise<News> {
+  const { id, ramp, purpose } = order;
+  const withdrawals = await paidBy(tx, order);
+  const what = `block ${height} has ${seen}, after the chain had lost ${hash}`;
+  return {
+    ...{
+      hash,
+      order: id,
+      ramp,
+      state: "returned",
+      by: null,
+      since,
+      lost_height,
+      withdrawals,
+      what,
+    },
+    seen: { hash: seen, height },
+    so: withdrawals.length > 0
+      ? `it pays ${withdrawals.join(", ")}, beside whatever was done about that`
+      : `what order ${id} (${purpose}) has booked did happen, beside whatever was done about that`,
+    entry: { hash: seen, block: height, reason: `${what}: it is paid by it` },
+  };
+}
+
+/** Tells news to the users of withdrawals and to the operator, and records them. */
+async function tell(
+  tx: Tx,
+  actor: Actor,
+  place: NetworkKey,
+  news: readonly News[],
+): Promise<string | null> {
+  if (news.length === 0) return null;
+  const { at } = actor;
+  for (const { withdrawals, entry } of news) {
+    const updates = withdrawals.map((id) => ({
+      ...{ id, change: {} },
+      entry: { at, event: "found" as const, ...entry },
+    }));
+    await announceAll(tx, actor, await updateWithdrawals(tx, updates, at));
+  }
+  for (const [ramp, told] of Map.groupBy(news, (one) => one.ramp)) {
+    const details = told.map(({ what, so }) => `${what}: ${so}`);
+    const begun = await quarantine(tx, actor, [ramp], details.join("; "));
+    const notes = told.map((one, index) => ({
+      ...one,
+      ...{ detail: details[index], announced: begun.length > 0 },
+    }));
+    await upsertDisplaced(tx, place, notes, at);
+  }
+  return news.map(({ what, so }) => `${what}: ${so}`).join("; ");
+}
+
+/** Frees the coins that lost transactions spend, and forgets those that they would have made. */
+async function freeCoins(tx: Tx, place: NetworkKey, hashes: readonly string[]): Promise<void> {
+  for (const hash of hashes) await passCoinsOn(tx, place, hash);
+  await deleteUnmadeCoins(tx, place, hashes);
 }

@@ -199,6 +199,63 @@ comment on column order_attempts.late is 'Seen in a block, or booked, although i
 comment on column order_attempts.late_order_id is
   'The order that books it, because it was mined after it was given up.';
 
+-- Transactions of orders that are done, and that the chain has lost beyond the depth of their end: to another, or by themselves.
+create table displaced_orders (
+  hash text primary key,
+  order_id uuid not null references chain_orders (id),
+  chain text not null,
+  network text not null,
+  ramp uuid not null,
+  state text not null check (state in ('lost', 'replaced', 'displaced', 'returned')),
+  by_hash text,
+  since integer not null check (since >= 0),
+  lost_height integer not null check (lost_height >= 0),
+  seen_hash text,
+  seen_height integer check (seen_height >= 0),
+  told_at timestamptz,
+  detail text,
+  announced boolean not null default false,
+  created_at timestamptz not null,
+  constraint displaced_orders_seen check ((seen_hash is null) = (seen_height is null)),
+  constraint displaced_orders_told check
+    (state <> 'displaced' or told_at is not null),
+  constraint displaced_orders_detail check ((told_at is null) = (detail is null)),
+  constraint displaced_orders_announced check (not announced or told_at is not null)
+);
+create index displaced_orders_order on displaced_orders (order_id);
+create index displaced_orders_state on displaced_orders (chain, network, state);
+create index displaced_orders_ramp on displaced_orders (ramp);
+comment on table displaced_orders is 'Nothing is booked for them: their users and an operator are told, and none is sent again here once that was done.';
+comment on column displaced_orders.state is 'Lost: no block has it, and nobody was told yet. Replaced: another transaction of its order was mined, which did the same. Displaced: told. Returned: a block has it again, which was told where the loss was.';
+comment on column displaced_orders.by_hash is 'What took its place; null where nothing is known to have.';
+comment on column displaced_orders.since is 'The highest block from which it is searched again.';
+comment on column displaced_orders.lost_height is 'The block that had it.';
+comment on column displaced_orders.seen_hash is 'A transaction of its order in a block that was scanned since.';
+comment on column displaced_orders.detail is 'What the operator is told.';
+comment on column displaced_orders.announced is 'Whether a quarantine began with the detail as its reason; none ends before.';
+-- What was told stays; only an order that is done can lose its transaction.
+create function check_displaced() returns trigger language plpgsql as $$
+begin
+  if tg_op = 'INSERT' then
+    perform 1 from chain_orders o join order_attempts k on k.hash = new.hash and o.id in (k.order_id, k.late_order_id)
+    where o.id = new.order_id and o.state = 'done' and (o.chain, o.network, o.ramp) = (new.chain, new.network, new.ramp);
+    if not found then
+      raise exception '% is no transaction of an order that is done', new.hash
+        using errcode = 'check_violation', constraint = 'displaced_orders_done';
+    end if;
+  elsif (new.hash, new.order_id, new.chain, new.network, new.ramp) is distinct from
+      (old.hash, old.order_id, old.chain, old.network, old.ramp)
+    or old.told_at is not null and (new.told_at is null or new.told_at < old.told_at) then
+    raise exception 'that the chain lost % cannot be of another, nor be untold', old.hash
+      using errcode = 'check_violation', constraint = 'displaced_orders_stay';
+  end if;
+  return new;
+end $$;
+create trigger displaced_orders_change before insert or update on displaced_orders
+  for each row execute function check_displaced();
+create trigger displaced_orders_stay before delete or truncate on displaced_orders
+  for each statement execute function refuse_change();
+
 create table nonces (
   chain text not null,
   network text not null,
@@ -484,7 +541,8 @@ begin
               join order_attempts p on p.hash = split_part(k, ':', 1)
               join chain_orders q on q.id = p.order_id
             where p.dropped or q.state in ('dropped', 'canceled')
-              or (q.state in ('done', 'failed') and q.hash is distinct from p.hash))
+              or (q.state in ('done', 'failed') and q.hash is distinct from p.hash)
+              or exists (select from displaced_orders d where d.hash = p.hash and d.state in ('displaced', 'replaced')))
         end, false)
         then 'is not proven dropped'
     end;
@@ -560,6 +618,18 @@ begin
 end $$;
 create trigger reserved_inputs_kept before insert or update of input, order_id on reserved_inputs
   for each row execute function check_reserved_input();
+
+-- The coins of a finished payment stay its, until it was told that the chain has lost it.
+create function check_kept() returns trigger language plpgsql as $$
+begin
+  if not exists (select from displaced_orders d where d.hash = old.kept and d.state in ('displaced', 'replaced', 'returned')) then
+    raise exception 'coin %:% was spent by %, which is done, and nobody was told that the chain has lost it', old.hash, old.index, old.kept
+      using errcode = 'check_violation', constraint = 'coins_kept';
+  end if;
+  return new;
+end $$;
+create trigger coins_kept before update of kept on coins
+  for each row when (old.kept is not null and old.kept is distinct from new.kept) execute function check_kept();
 
 -- Nonces are taken one by one. The next nonce rises by more only while the ramp is in quarantine and its transactions
 -- are recovered, and goes back only where no attempt was signed and no input is reserved.

@@ -19,11 +19,11 @@ import { DomainError } from "../../domain/errors.ts";
 import type { FoundTransaction } from "../../domain/recovery/found_transactions.ts";
 import { takeIn, type Taken } from "../../domain/recovery/recoveries.ts";
 import type { OrderRow } from "../../domain/sending/chain_orders.ts";
-import { type Chain, ChainError } from "../chains/chain.ts";
-import type { StatusQuery, TransactionStatus } from "../chains/outgoing.ts";
+import { ChainError } from "../chains/chain.ts";
 import {
   type AttemptSearch,
   isDropped,
+  isFinal,
   isGone,
   isUnmined,
   questionOf,
@@ -148,15 +148,6 @@ async function isKept({ chain }: LateSearch, height: number): Promise<boolean> {
     if (error instanceof ChainError) return false;
     throw error;
   }
-}
-
-function isFinal(
-  { traits }: Chain,
-  status: TransactionStatus,
-  { depth }: StatusQuery,
-): status is TransactionStatus & { state: "mined" } {
-  return status.state === "mined" && status.final &&
-    status.confirmations >= (traits.finalOnly ? 1 : depth);
 }
 
 function withdrawalsOf(orders: readonly OrderRow[]): string[] {

@@ -7,30 +7,24 @@
  */
 import { passOverNumbers, setApart } from "../../db/realms/attestations.ts";
 import { selectCursor } from "../../db/chains/cursors.ts";
-import { liftQuarantine, selectQuarantinedPlaces } from "../../db/sending/quarantine.ts";
+import { selectQuarantinedPlaces } from "../../db/sending/quarantine.ts";
 import {
   type QuarantinedRamp,
   raiseNonce,
-  releaseDeposits,
-  selectHeldDeposits,
   selectOpenWithdrawals,
   selectQuarantinedRamps,
   selectSignedOrders,
   selectUnknownSpends,
-  selectUnsigned,
   selectUntouchedCoins,
 } from "../../db/recovery/recoveries.ts";
-import { skipIndices } from "../../db/recovery/passed_over.ts";
 import { selectDatabaseTime } from "../../db/health.ts";
-import { selectLateAttempts, selectTold } from "../../db/sending/late_attempts.ts";
 import { reading } from "../../db/transaction.ts";
 import type { Network } from "../../domain/chains/addresses.ts";
 import type { ChainId } from "../../domain/assets.ts";
-import { scheduleOrder } from "../../domain/sending/chain_orders.ts";
 import type { ChainNetwork } from "../../domain/chains/networks.ts";
-import { enqueue } from "../../domain/jobs.ts";
 import { DomainError } from "../../domain/errors.ts";
 import { passedTime } from "../../domain/recovery/passed_over.ts";
+import { type DisplacedReport, reportDisplaced } from "../../domain/recovery/displaced_orders.ts";
 import type { FoundTransaction } from "../../domain/recovery/found_transactions.ts";
 import { takeIn, type Taken } from "../../domain/recovery/recoveries.ts";
 import type { WorkerContext } from "../worker_context.ts";
@@ -42,6 +36,7 @@ import { scanNetwork } from "../scanning/scanner.ts";
 import { readTimedHead } from "../scanning/timed_quarantines.ts";
 import { advanceOrder } from "../sending/sender.ts";
 import { forgetVanished, takeMinedLate } from "./late_attempts.ts";
+import { LATE, lift } from "./lifting.ts";
 import { findPassed, passOverIndices, usedOf } from "./lost_addresses.ts";
 import { ask, type LateAnswer, type Question } from "./questions.ts";
 import { usedNonces } from "./used_nonces.ts";
@@ -75,6 +70,8 @@ export interface PlaceReport {
   /** Used addresses that the database did not know. */
   addresses: { index: number; address: string }[];
   taken: Taken[];
+  /** Orders that are done and whose transactions the chain has lost, or has again: as told in this quarantine, by any run. */
+  displaced: DisplacedReport[];
   /** Withdrawals without an answer whether they were paid. */
   open: Question[];
   /** Answers without effect, as the withdrawal was sent or has ended since the question. */
@@ -98,7 +95,6 @@ const BEHIND_MS = 3 * 3_600_000;
 const UNREAD =
   "the chain could not be read up to its head: see `error` of GET /v1/chains; where there is none a worker's" +
   " scan was in the way: end every worker, and run it again";
-const LATE = "a transaction of ours was mined, or lost, meanwhile: run it again";
 
 /** State of the reconciliation of one network. */
 interface Work {
@@ -130,7 +126,8 @@ export async function reconcileRealm(
     reports.push(
       await reconcilePlace(context, { chain, network }, ramps, options).catch((error) => {
         if (!(error instanceof ChainError)) throw error;
-        const nothing = { addresses: [], taken: [], open: [], late: [], lifted: false };
+        const found = { addresses: [], taken: [], displaced: [] };
+        const nothing = { ...found, open: [], late: [], lifted: false };
         return { chain, network, ...nothing, obstacles: [error.message] };
       }),
     );
@@ -185,10 +182,22 @@ async function reconcilePlace(
   if (asked.size > 0) taken.push(...await takeLate(work, obstacles));
   const addresses = await usedOf(search, passed);
   const ready = obstacles.length === 0 && open.length === 0 && options.keep !== true;
-  const lifted = ready && await lift(work, new Set(before.filter((id) => !asked.has(id))));
-  if (ready && !lifted) obstacles.push(LATE);
+  const displaced = await reading(context.pool, (db) => reportDisplaced(db, ids));
+  const kept = ready ? await lift(work, new Set(before.filter((id) => !asked.has(id)))) : null;
+  if (kept !== null) obstacles.push(kept);
+  const lifted = ready && kept === null;
   const { network } = place;
-  return { chain: place.chain, network, addresses, taken, open, late, obstacles, lifted };
+  return {
+    chain: place.chain,
+    network,
+    addresses,
+    taken,
+    displaced,
+    open,
+    late,
+    obstacles,
+    lifted,
+  };
 }
 
 /** The reasons to wait: what may still be mined, and nodes that do not know the newest blocks. */
@@ -358,37 +367,4 @@ async function waitForPool({ context, chain, place, ramps }: Work): Promise<stri
   }
   if (count === 0) return null;
   return `transactions that wait to be mined spend ${count} coin(s) of ours: run it again then`;
-}
-
-/**
- * Ends the quarantine: held deposits are released, and waiting orders are scheduled. False, and nothing is
- * changed, where a worker has scanned a block meanwhile that has a transaction which was given up, or in which an unknown
- * one spends coins, or has found that a payment which was followed can never be mined, so that nobody was asked about it.
- *
- * @param unasked the orders of withdrawals that were open when the run began, and that nobody was asked about
- */
-async function lift(
-  { context, chain, place, ramps }: Work,
-  unasked: ReadonlySet<string>,
-): Promise<boolean> {
-  const ids = ramps.map(({ account }) => account);
-  return await context.step(async (tx) => {
-    const { coins } = chain.traits;
-    if (coins && (await selectUnknownSpends(tx, place, ids)).length > 0) return false;
-    if ((await selectLateAttempts(tx, place, ids)).length > 0) return false;
-    if ((await selectTold(tx, place, { ramps: ids, limit: 1 })).length > 0) return false;
-    const waiting = await selectUnsigned(tx, place, ids);
-    if (waiting.some(({ id }) => unasked.has(id))) return false;
-    const held = await selectHeldDeposits(tx, place, { ramps: ids });
-    await releaseDeposits(tx, held.map(({ id }) => id));
-    for (const id of ids) {
-      await skipIndices(tx, id, passedTime(context.actor.at));
-      await liftQuarantine(tx, id);
-      await enqueue(tx, context.actor, "ramp.reserve", { account: id }, { dedupe: id });
-    }
-    for (const order of waiting) {
-      if (order.state !== "batched") await scheduleOrder(tx, context.actor, order.id);
-    }
-    return true;
-  });
 }

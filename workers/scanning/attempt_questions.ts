@@ -41,7 +41,8 @@ export async function questionOf(
   }));
   const signed = signedOf(attempts.find((one) => one.hash === hash)!);
   const depth = context.chains.depth({ chain: chain.id, testnet: place.network !== "main" });
-  const since = Math.min(order.since ?? 0, height);
+  // What was found on the chain was not planned here: its block is not searched below the one that had it.
+  const since = Math.min(order.since ?? height, height);
   return { order, query: { attempts: [signed], since, depth } };
 }
 
@@ -86,6 +87,16 @@ async function isReadWithout(
     if (below && above) return true;
   }
   throw new ChainError("unavailable", `nodes do not show block ${height}: add one that keeps it`);
+}
+
+/** Whether as many nodes as the quorum show it in a block that is as deep as a payment must be, and final. */
+export function isFinal(
+  { traits }: Chain,
+  status: TransactionStatus,
+  { depth }: StatusQuery,
+): status is TransactionStatus & { state: "mined" } {
+  return status.state === "mined" && status.final &&
+    status.confirmations >= (traits.finalOnly ? 1 : depth);
 }
 
 /** Whether nodes prove that it can never be mined. */

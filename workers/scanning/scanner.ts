@@ -25,6 +25,7 @@ import type { WorkerContext } from "../worker_context.ts";
 import { type Chain, ChainError } from "../chains/chain.ts";
 import type { Head, Scanned, WatchList } from "../chains/observations.ts";
 import { settleDeposits, UNCONFIRMED } from "./deposit_confirmations.ts";
+import { tellDisplacedPayments } from "./displaced_payments.ts";
 import { balancesBelow } from "./lowered_balances.ts";
 import { refreshOnchainBalances } from "./onchain_balances.ts";
 import { recoverPaid } from "./passed_addresses.ts";
@@ -118,6 +119,7 @@ async function readNewBlocks(
     }
     await context.step((tx) => reviveSweeps(tx, context.actor, place));
     await askTold({ context, chain, place });
+    await tellDisplacedPayments({ context, chain, place }, reached);
   }
   await warn(context, chain, known);
   if (caughtUp) return "caught up";

@@ -1,0 +1,280 @@
+/** Statements on transactions of orders that are done, and that the chain has lost. @module */
+import type { NetworkKey } from "../chains/cursors.ts";
+import { placesOfCoins } from "../chains/coin_places.ts";
+import type { Db, Tx } from "../database.ts";
+import { ORDER_COLUMNS, type OrderRow } from "../sending/chain_orders.ts";
+import { isWanted } from "../sending/late_attempts.ts";
+
+/** A transaction that the chain has lost. */
+export interface DisplacedRow {
+  hash: string;
+  order: string;
+  ramp: string;
+  state: "lost" | "replaced" | "displaced" | "returned";
+  /** The highest block from which it is searched again. */
+  since: number;
+  lost_height: number;
+  /** A transaction of its order in a block that was scanned since. */
+  seen_hash: string | null;
+  seen_height: number | null;
+}
+
+/** What is told of such a transaction. */
+export interface DisplacedNote extends Pick<DisplacedRow, "hash" | "order" | "ramp" | "since"> {
+  state: "replaced" | "displaced" | "returned";
+  by: string | null;
+  lost_height: number;
+  /** The transaction of its order that a block has again. */
+  seen: { hash: string; height: number } | null;
+  detail: string | null;
+  /** Whether a quarantine began with the detail as its reason. */
+  announced: boolean;
+}
+
+const ROW = "hash, order_id as order, ramp, state, since, lost_height, seen_hash, seen_height";
+
+/** Reads what is known of a transaction that the chain has lost, and locks it; null where it has lost none. */
+export async function lockDisplaced(tx: Tx, hash: string): Promise<DisplacedRow | null> {
+  const [row] = await tx<DisplacedRow[]>`
+    select ${tx.unsafe(ROW)} from displaced_orders where hash = ${hash} for update`;
+  return row ?? null;
+}
+
+/**
+ * Notes the transactions of orders that lose their blocks above a height, and that are not sent again here: those that expire,
+ * losses, and those that were told to be lost before.
+ */
+export async function noteLost(
+  tx: Tx,
+  { chain, network }: NetworkKey,
+  height: number,
+  at: number,
+): Promise<void> {
+  await tx`
+    update displaced_orders set state = case when state = 'returned' then 'lost' else state end,
+      lost_height = case when state = 'returned' then seen_height else lost_height end,
+      since = least(since, ${height}), seen_hash = null, seen_height = null
+    where chain = ${chain} and network = ${network} and seen_height > ${height}`;
+  await tx`
+    insert into displaced_orders (hash, order_id, chain, network, ramp, state, since, lost_height, created_at)
+    select o.hash, o.id, o.chain, o.network, o.ramp, 'lost', ${height}, o.height, ${at}
+    from (select id, chain, network, ramp, hash, height, state, nonce from chain_orders
+        where chain = ${chain} and network = ${network} and height > ${height} offset 0) o
+      cross join lateral (select * from order_attempts where hash = o.hash offset 0) k
+    where o.state = 'done' and o.nonce is null and o.id in (k.order_id, k.late_order_id)
+      and (cardinality(k.inputs) = 0 or not (${isWanted(tx)}))
+    on conflict (hash) do nothing`;
+}
+
+/** Notes the blocks in which a scan saw transactions of orders whose own the chain had lost. */
+export async function markDisplacedSeen(
+  tx: Tx,
+  place: NetworkKey,
+  seen: readonly { hash: string; height: number }[],
+): Promise<void> {
+  await tx`
+    update displaced_orders d set seen_hash = g.hash, seen_height = g.height
+    from (select r.hash, r.height, f.order_id, f.late_order_id
+        from jsonb_to_recordset(${tx.json(seen as never)}) r(hash text, height integer),
+          lateral (select order_id, late_order_id, cancels from order_attempts
+            where hash = r.hash offset 0) f
+        where not f.cancels) g
+    where d.order_id in (g.order_id, g.late_order_id) and d.chain = ${place.chain}
+      and d.network = ${place.network} and d.state <> 'returned'
+      and (d.hash = g.hash or d.state <> 'replaced')`;
+}
+
+/** Coins that another transaction spent than the order that is done with them. */
+export interface TakenCoins {
+  /** The transaction of that order. */
+  hash: string;
+  by: string;
+  height: number;
+}
+
+/**
+ * Lists the transactions of orders that are done, of whose coins the chain shows that others spent them, in blocks up to a
+ * height; oldest first.
+ */
+export async function selectTaken(
+  db: Db,
+  { chain, network }: NetworkKey,
+  of: { settled: number; limit: number },
+): Promise<TakenCoins[]> {
+  return await db<TakenCoins[]>`
+    select kept as hash, spent_by as by, min(spent_height)::float8 as height from coins
+    where chain = ${chain} and network = ${network} and kept <> spent_by and spent_by <> 'unknown'
+      and spent_height <= ${of.settled}
+    group by kept, spent_by order by 3, 1 limit ${of.limit}`;
+}
+
+/** Lists what was lost for long, or is in a block again that is deep enough; oldest first. */
+export async function selectDisplacedDue(
+  db: Db,
+  { chain, network }: NetworkKey,
+  of: { settled: number; limit: number },
+): Promise<DisplacedRow[]> {
+  return await db<DisplacedRow[]>`
+    select ${db.unsafe(ROW)} from displaced_orders
+    where chain = ${chain} and network = ${network} and state <> 'returned'
+      and (seen_height <= ${of.settled}
+        or state = 'lost' and seen_height is null and lost_height < ${of.settled})
+    order by coalesce(seen_height, lost_height), hash limit ${of.limit}`;
+}
+
+/** Whether the chain still shows that another transaction spent coins of an order that is done. */
+export async function selectIsTaken(
+  tx: Tx,
+  { chain, network }: NetworkKey,
+  { hash, by, height }: TakenCoins,
+): Promise<boolean> {
+  const rows = await tx`
+    select from coins where chain = ${chain} and network = ${network} and kept <> spent_by
+      and spent_height = ${height} and kept = ${hash} and spent_by = ${by} limit 1`;
+  return rows.length > 0;
+}
+
+/** Selects the order that is done with one of its transactions, and the hashes of all; null where none is. */
+export async function selectDoneWith(
+  db: Db,
+  hash: string,
+): Promise<{ order: OrderRow; hashes: string[] } | null> {
+  const [order] = await db<OrderRow[]>`
+    select ${db(ORDER_COLUMNS)} from chain_orders
+    where id = (select coalesce(late_order_id, order_id) from order_attempts where hash = ${hash})
+      and state = 'done'`;
+  if (order === undefined) return null;
+  const rows = await db<{ hash: string }[]>`
+    select hash from order_attempts where hash is not null and coalesce(late_order_id, order_id) = ${order.id}
+      and (order_id = ${order.id} or late_order_id = ${order.id})`;
+  return { order, hashes: rows.map((row) => row.hash) };
+}
+
+/** An order that is done with outputs of a transaction, or of what spends these. */
+export interface Heir {
+  id: string;
+  /** Its transaction that spends them. */
+  spender: string;
+}
+
+/** Lists the orders that are done with outputs of a transaction, or of what spends these, and were not told lost; oldest first. */
+export async function selectHeirs(db: Db, of: NetworkKey, hash: string): Promise<Heir[]> {
+  return await db<Heir[]>`
+    with recursive heirs as (
+      select c.kept as hash from coins c
+      where c.hash = ${hash} and c.chain = ${of.chain} and c.network = ${of.network} and c.kept is not null
+      union
+      select c.kept from heirs h join coins c on c.hash = h.hash
+      where c.chain = ${of.chain} and c.network = ${of.network} and c.kept is not null
+    )
+    select o.id, h.hash as spender from heirs h join order_attempts k on k.hash = h.hash
+      join chain_orders o on o.id = coalesce(k.late_order_id, k.order_id)
+    where o.state = 'done'
+      and not exists (select from displaced_orders d where d.hash = h.hash and d.state = 'displaced')
+    order by o.id, h.hash`;
+}
+
+/** Records what was told of transactions that the chain has lost, or has again. */
+export async function upsertDisplaced(
+  tx: Tx,
+  place: NetworkKey,
+  notes: readonly DisplacedNote[],
+  at: number,
+): Promise<void> {
+  for (const one of notes) {
+    const told = one.state === "replaced" ? null : at;
+    await tx`
+      insert into displaced_orders (hash, order_id, chain, network, ramp, state, by_hash, since, lost_height,
+        seen_hash, seen_height, told_at, detail, announced, created_at)
+      values (${one.hash}, ${one.order}, ${place.chain}, ${place.network}, ${one.ramp}, ${one.state},
+        ${one.by}, ${one.since}, ${one.lost_height}, ${one.seen?.hash ?? null}, ${
+      one.seen?.height ?? null
+    },
+        ${told}, ${one.detail}, ${one.announced}, ${at})
+      on conflict (hash) do update set state = excluded.state,
+        by_hash = excluded.by_hash, seen_hash = excluded.seen_hash, seen_height = excluded.seen_height,
+        told_at = greatest(displaced_orders.told_at, excluded.told_at),
+        detail = coalesce(excluded.detail, displaced_orders.detail), announced = excluded.announced`;
+  }
+}
+
+/** Notes that a block has a transaction again, of which nobody is told. */
+export async function markReturned(
+  tx: Tx,
+  { hash, seen, height }: { hash: string; seen: string; height: number },
+): Promise<void> {
+  await tx`
+    update displaced_orders set state = 'returned', seen_hash = ${seen}, seen_height = ${height}
+    where hash = ${hash}`;
+}
+
+/** Forgets the block in which a transaction was seen again: nodes deny it. */
+export async function forgetSeenAgain(tx: Tx, hash: string): Promise<void> {
+  await tx`
+    update displaced_orders set seen_hash = null, seen_height = null
+    where hash = ${hash} and state <> 'returned'`;
+}
+
+/**
+ * Gives the coins of a transaction that the chain has lost to the order that is done with what spent them instead; those that
+ * nothing has spent are free.
+ */
+export async function passCoinsOn(tx: Tx, place: NetworkKey, hash: string): Promise<void> {
+  const [made] = await tx<{ inputs: string[] }[]>`
+    select inputs from order_attempts where hash = ${hash}`;
+  await tx`
+    update coins c set kept = (select k.hash from order_attempts k
+        join chain_orders o on o.id = coalesce(k.late_order_id, k.order_id) and o.state = 'done'
+      where k.hash = c.spent_by)
+    where c.ctid = any (array(${
+    placesOfCoins(tx, place, made?.inputs ?? [])
+  })) and (c.kept = ${hash}) is true`;
+}
+
+/** Gives the coins that a transaction spends to it, whoever was done with them before. */
+export async function giveCoinsBack(tx: Tx, place: NetworkKey, hash: string): Promise<void> {
+  const [made] = await tx<{ inputs: string[] }[]>`
+    select inputs from order_attempts where hash = ${hash}`;
+  await tx`
+    update coins c set kept = ${hash}
+    where c.ctid = any (array(${placesOfCoins(tx, place, made?.inputs ?? [])}))
+      and (c.spent_by = ${hash} and c.kept is null) is true`;
+}
+
+/** What was told of an order whose transaction the chain has lost, or has again. */
+export interface DisplacedTold {
+  order: string;
+  ramp: string;
+  hash: string;
+  state: "displaced" | "returned";
+  by: string | null;
+  detail: string;
+}
+
+/** Lists what was told of orders of some ramps since their quarantines began, or has been no reason of one; oldest first. */
+export async function selectToldOf(db: Db, ramps: readonly string[]): Promise<DisplacedTold[]> {
+  return await db<DisplacedTold[]>`
+    select d.order_id as order, d.ramp, d.hash, d.state, d.by_hash as by, d.detail
+    from displaced_orders d join ramps r on r.account = d.ramp
+    where d.ramp = any (${`{${
+    ramps.join(",")
+  }}`}::text::uuid[]) and d.state in ('displaced', 'returned')
+      and d.told_at is not null and (not d.announced
+        or extract(epoch from d.told_at) * 1000 >= floor((r.quarantined ->> 'at')::float8) - 1)
+    order by d.told_at, d.hash`;
+}
+
+/** Takes what is to be the reason of a quarantine of some ramps, and was none yet; oldest first. */
+export async function takeUnannounced(
+  tx: Tx,
+  ramps: readonly string[],
+): Promise<{ ramp: string; detail: string }[]> {
+  const rows = await tx<{ ramp: string; detail: string; hash: string; told_at: number }[]>`
+    update displaced_orders set announced = true
+    where ramp = any (${`{${
+    ramps.join(",")
+  }}`}::text::uuid[]) and told_at is not null and not announced
+      and state in ('displaced', 'returned')
+    returning ramp, detail, hash, told_at`;
+  return rows.toSorted((one, other) => one.told_at - other.told_at);
+}
