@@ -103,7 +103,7 @@ grant update on order_lock to :worker;
 grant :role to :worker;
 grant insert, update on ramps, external_addresses, reserved_addresses, chain_cursors, chain_blocks, deposits, unmatched_deposits,
   coins, coin_rounds, coin_searches, onchain_balances, unexplained_gains, fee_quotes, reserved_inputs, sweeps, deposit_apps, nonces,
-  ramp_costs, withdrawals, fungible_tokens, solvency, consolidations, chain_orders, order_attempts, attestations,
+  ramp_costs, withdrawals, fungible_tokens, solvency, consolidations, chain_orders, order_attempts, displaced_orders, attestations,
   login_attempts, jobs, leases, rates, external_ramps, ramp_transfers to :worker;
 grant update (parameters, step, cursor, read, linked, completed, created, state, error, updated_at, finished_at)
   on person_syncs to :worker;

@@ -711,7 +711,8 @@ create function check_unmade() returns trigger language plpgsql as $$
 begin
   if exists (select from order_attempts c join chain_orders o on o.id = c.order_id
       where c.hash = old.hash and not c.dropped and o.state <> 'canceled'
-        and (o.state not in ('done', 'failed') or o.hash = c.hash)) then
+        and (o.state not in ('done', 'failed') or o.hash = c.hash)
+        and not exists (select from displaced_orders d where d.hash = c.hash and d.state in ('displaced', 'replaced'))) then
     raise exception 'transaction % may still be', old.hash
       using errcode = 'check_violation', constraint = 'coins_unmade';
   end if;
