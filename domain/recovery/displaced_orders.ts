@@ -285,7 +285,9 @@ async function returnNews(
 ): Promise<News> {
   const { id, ramp, purpose } = order;
   const withdrawals = await paidBy(tx, order);
-  const what = `block ${height} has ${seen}, after the chain had lost ${hash}`;
+  const what = seen === hash
+    ? `block ${height} has ${hash} again, which the chain had lost`
+    : `block ${height} has ${seen} in place of ${hash}, which the chain had lost`;
   return {
     ...{
       hash,

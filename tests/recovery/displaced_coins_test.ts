@@ -2,7 +2,8 @@
 import { deepEqual, equal, fail, match, ok, rejects } from "node:assert/strict";
 import { brokenConstraint } from "../../db/errors.ts";
 import { newParty } from "../chains/bitcoin/fixture.ts";
-import { reconcile } from "../support/installation.ts";
+import { haltRealm, reconcile } from "../support/installation.ts";
+import { isKilled } from "../support/killed_reconcile.ts";
 import {
   cancelStored,
   depthOf,
@@ -16,7 +17,7 @@ import {
   toldOf,
 } from "../support/lost_coins.ts";
 import { hasLitecoind } from "../support/nodes/litecoind.ts";
-import { crashAt, pay } from "../support/pending_withdrawals.ts";
+import { crashAt, pay, speedUp } from "../support/pending_withdrawals.ts";
 import { rowsOf } from "../support/realm.ts";
 import { COIN, follow } from "../support/utxo_fixture.ts";
 
@@ -148,7 +149,7 @@ Deno.test({
     await mineInstead(funded, depth, first.raw);
     deepEqual(await resent(funded), []);
     const height = await node.rpc<number>("getblockcount") - depth;
-    const back = `block ${height} has ${first.hash}, after the chain had lost ${first.hash}`;
+    const back = `block ${height} has ${first.hash} again, which the chain had lost`;
     ok((await toldOf(funded, first.id)).includes(`${back}: it is paid by it`));
     const { displaced } = await reconcileAll(funded);
     const of = displaced as { order: string; state: string; by: string | null }[];
@@ -163,6 +164,62 @@ Deno.test({
     deepEqual(await funded.held(first.to), [2n * COIN]);
     const paid = await payDone(funded, "1");
     deepEqual(await funded.held(paid.to), [COIN]);
+  },
+});
+
+Deno.test({
+  name:
+    "LTC: where a reorganisation beyond its depth mines the first transaction of a withdrawal instead of the one that had replaced it, what had spent that one's change is told, and it is not",
+  ignore,
+  fn: async () => {
+    await using funded = await openLosingRamp(5n);
+    const { address: to } = await newParty("LITECOIN");
+    const id = await pay(funded, to, "1");
+    for (let round = 0; round < 3; round++) await funded.advance();
+    const before = await lastStored(funded);
+    equal((await speedUp(funded, id)).status, 200);
+    for (let round = 0; round < 3; round++) await funded.advance();
+    const after = await lastStored(funded);
+    ok(after.hash !== before.hash);
+    await funded.ended([id]);
+    const heir = await payDone(funded, "0.5");
+    await mineInstead(funded, await depthOf(funded, after.hash), before.raw);
+    deepEqual(await resent(funded), []);
+    const what = `${heir.hash} spends what ${after.hash} made, which the chain has lost`;
+    equal(await reasonOf(funded), `${what}: no transaction pays ${heir.id}, which is done`);
+    deepEqual(await toldOf(funded, id), []);
+    deepEqual(await toldOf(funded, heir.id), [`${what}: no transaction pays it`]);
+    const { displaced } = await reconcileAll(funded);
+    deepEqual(displaced, [{
+      ...{ order: heir.order, purpose: "withdrawal", hash: heir.hash, state: "displaced" },
+      ...{ by: null, unpaid: [heir.id] },
+    }]);
+    const paid = await payDone(funded, "1");
+    deepEqual([await funded.held(paid.to), await funded.held(to)], [[COIN], [COIN]]);
+  },
+});
+
+Deno.test({
+  name:
+    "LTC: a reconciliation that is killed before any of its steps leaves the operator the report of what was displaced",
+  ignore,
+  fn: async () => {
+    await using funded = await openLosingRamp(5n);
+    const { realm } = funded;
+    const late = await cancelStored(funded, "1");
+    const first = await payDone(funded, "2");
+    await mineInstead(funded, await depthOf(funded, first.hash), late.raw);
+    const lost = `${late.hash} took the place of ${first.hash}, which the chain has lost`;
+    const detail = `${lost}: no transaction pays ${first.id}, which is done`;
+    await haltRealm(realm);
+    for (let steps = 0; await isKilled(realm, steps); steps++) {
+      ok(await reasonOf(funded) !== null, `killed after ${steps} steps`);
+    }
+    await follow(funded, 3);
+    equal(await reasonOf(funded), detail);
+    const [report] = await reconcile(realm, nobody);
+    deepEqual([report.lifted, report.displaced.map(({ unpaid }) => unpaid)], [true, [[first.id]]]);
+    deepEqual(await toldOf(funded, first.id), [`${lost}: no transaction pays it`]);
   },
 });
 

@@ -1,7 +1,10 @@
 /** Payments on Ethereum that are done, and whose place another transaction of ours takes after a reorganisation beyond the final block. */
 import { deepEqual, equal, fail, match, ok } from "node:assert/strict";
-import { OUTSIDE } from "../support/evm_fixture.ts";
+import { reading } from "../../db/transaction.ts";
+import { reportDisplaced } from "../../domain/recovery/displaced_orders.ts";
+import { openDisplaced, paidOut } from "../support/displaced_nonces.ts";
 import { reconcile } from "../support/installation.ts";
+import { isKilled, isKilledOnce } from "../support/killed_reconcile.ts";
 import {
   cancelSigned,
   fillOf,
@@ -11,15 +14,10 @@ import {
   quarantineOf,
   seeLate,
 } from "../support/late_nonces.ts";
-import { type FaultyNode, NodeError, startFaultyNode } from "../support/nodes/faulty_node.ts";
 import { rowsOf } from "../support/realm.ts";
 
 const COIN = 10n ** 18n;
 const nobody = () => fail("nobody is asked");
-
-async function paidOut({ funded: { anvil } }: LateScene): Promise<bigint> {
-  return BigInt(await anvil.rpc<string>("eth_getBalance", OUTSIDE, "latest"));
-}
 
 /** Books bytes of a canceled withdrawal that somebody sent, and takes their block away. */
 async function bookAndLose(scene: LateScene) {
@@ -49,41 +47,10 @@ async function bookAndLose(scene: LateScene) {
 }
 
 Deno.test("a withdrawal on Ethereum that is DONE, and in whose place a reorganisation beyond the final block mines what was to cancel it, is told to its user and the operator", async () => {
-  let faulty: FaultyNode | null = null;
-  await using scene = await openLateScene({ front: (url) => (faulty = startFaultyNode(url)).url });
-  await using node = faulty!;
-  const { funded, poller } = scene;
-  const { realm, anvil } = funded;
-  const { body: { id } } = await funded.withdraw("1");
-  let raw: string | null = null;
-  node.trick = ({ method, params }) => {
-    if (method !== "eth_sendRawTransaction") return undefined;
-    raw ??= String(params[0]);
-    if (params[0] === raw) throw new NodeError(-32000, "transaction type not supported");
-    return undefined;
-  };
-  await funded.advance();
-  const fork = await anvil.rpc<string>("evm_snapshot");
-  await rowsOf(realm, "update chain_orders set created_at = now() - interval '20 minutes'");
-  const canceling = () =>
-    rowsOf<{ order: string; hash: string; raw: string }>(
-      realm,
-      "select order_id as order, hash, raw from order_attempts where cancels and sent_at is not null",
-    );
-  for (let round = 0; (await canceling()).length === 0 && round < 9; round++) {
-    await funded.advance();
-  }
-  const [{ order, hash, raw: noop }] = await canceling();
-  node.trick = () => undefined;
-  await mineInstead(funded, raw!, 3);
-  const done = await funded.finish(id);
-  equal(done.status, "DONE");
-  equal(await paidOut(scene), COIN);
-  await poller.advance();
-  await anvil.rpc("evm_revert", fork);
-  await mineInstead(funded, noop, 30);
-  await seeLate(scene, hash);
-  equal(await paidOut(scene), 0n);
+  await using displaced = await openDisplaced();
+  const { scene, id, order, hash, done } = displaced;
+  const { funded } = scene;
+  const { realm } = funded;
   const [report] = await reconcile(realm, nobody);
   deepEqual([report.lifted, report.obstacles, report.taken], [true, [], [{
     hash,
@@ -106,6 +73,78 @@ Deno.test("a withdrawal on Ethereum that is DONE, and in whose place a reorganis
   );
   const [ended] = await reconcile(realm, nobody);
   deepEqual([ended.lifted, ended.obstacles, ended.taken], [true, [], []]);
+  deepEqual(ended.displaced, [
+    {
+      ...{ order, purpose: "withdrawal", hash: done.chain.hash, state: "displaced", by: hash },
+      unpaid: [id],
+    },
+  ]);
+});
+
+Deno.test("an order on Ethereum that is displaced while its ramp is in quarantine, by what a reconciliation that was killed has booked, is the reason of a quarantine of its own, and stays in each report until then", async () => {
+  await using scene = await openLateScene();
+  const { funded } = scene;
+  const { realm } = funded;
+  const { canceled, fill, booked } = await bookAndLose(scene);
+  await mineInstead(funded, fill.raw, 30);
+  await seeLate(scene, fill.hash);
+  const late = "select from order_attempts where late_order_id is not null and hash = $1";
+  ok(await isKilledOnce(realm, async () => (await rowsOf(realm, late, [fill.hash])).length > 0));
+  for (let round = 0; round < 3; round++) await funded.advance();
+  match(await quarantineOf(funded) ?? "none", /was given up, and was mined/);
+  const [{ ramp }] = await rowsOf<{ ramp: string }>(realm, "select ramp from chain_orders limit 1");
+  const lost = [{
+    ...{ order: booked, purpose: "recovered", hash: canceled.hash, state: "displaced" },
+    ...{ by: fill.hash, unpaid: [] },
+  }];
+  for (let steps = 0; await isKilled(realm, steps); steps++) {
+    ok(await quarantineOf(funded) !== null, `killed after ${steps} steps: nobody was told`);
+    const listed = await reading(realm.pool, (db) => reportDisplaced(db, [ramp]));
+    deepEqual(listed, lost, `killed after ${steps} steps`);
+  }
+  const why = new RegExp(`what order ${booked} \\(recovered\\) has booked did not happen`);
+  match(await quarantineOf(funded) ?? "none", why);
+  const [report] = await reconcile(realm, nobody);
+  deepEqual([report.lifted, report.obstacles, report.displaced], [true, [], lost]);
+  equal(await quarantineOf(funded), null);
+});
+
+Deno.test("a withdrawal on Ethereum that was displaced, and that another reorganisation beyond the final block has mined again, is told to its user and the operator, and was not sent again by us", async () => {
+  await using displaced = await openDisplaced();
+  const { scene, id, done, sent, goBack } = displaced;
+  const { funded, poller } = scene;
+  const { realm, anvil } = funded;
+  for (let round = 0; round < 3; round++) {
+    await reconcile(realm, nobody);
+    await funded.advance();
+  }
+  equal(await quarantineOf(funded), null);
+  const before = sent.length;
+  await goBack();
+  await poller.advance();
+  const { body: { id: next } } = await funded.withdraw("2");
+  await funded.advance();
+  await rowsOf(realm, "update chain_orders set created_at = now() - interval '2 minutes'");
+  for (let round = 0; round < 3; round++) await funded.advance();
+  equal(
+    sent.slice(before).includes(displaced.raw),
+    false,
+    "nobody has decided that it is sent again",
+  );
+  await anvil.rpc("anvil_dropAllTransactions");
+  await mineInstead(funded, displaced.raw, 60);
+  for (let round = 0; round < 3; round++) await poller.advance();
+  const reason = await quarantineOf(funded);
+  match(
+    reason ?? "none",
+    new RegExp(`has ${done.chain.hash} again, which the chain had lost: it pays ${id}`),
+  );
+  const read = await funded.read(id);
+  match(read.history.at(-1).reason, /again, which the chain had lost: it is paid by it$/);
+  const [report] = await reconcile(realm, nobody);
+  deepEqual(report.displaced.map(({ state, unpaid }) => [state, unpaid]), [["returned", []]]);
+  equal(await paidOut(scene), COIN);
+  ok(next !== id);
 });
 
 Deno.test("bytes on Ethereum that were given up and booked, and in whose place a reorganisation beyond the final block mines another transaction, are told to the operator", async () => {

@@ -1,5 +1,5 @@
 /** Reconciliations whose process ends between two steps. @module */
-import { reconcileRealm } from "../../workers/recovery/reconcile.ts";
+import { type PlaceReport, reconcileRealm } from "../../workers/recovery/reconcile.ts";
 import type { Statements } from "../../workers/recovery/stated.ts";
 import type { WorkerContext } from "../../workers/worker_context.ts";
 import { workerContextOf } from "./evm_fixture.ts";
@@ -8,12 +8,11 @@ import type { TestRealm } from "./realm.ts";
 /** What is thrown where the process would end. */
 export const KILLED = "the process was killed";
 
-/** The same context, whose process ends instead of taking a step after so many. */
-function killedAfter(context: WorkerContext, steps: number): WorkerContext {
-  let taken = 0;
-  const step: WorkerContext["step"] = (work, ...how) => {
-    if (taken++ >= steps) return Promise.reject(new Error(KILLED));
-    return context.step(work, ...how);
+/** The same context, whose process ends instead of taking a step once something holds. */
+function killedOnce(context: WorkerContext, isOver: () => Promise<boolean>): WorkerContext {
+  const step: WorkerContext["step"] = async (work, ...how) => {
+    if (await isOver()) throw new Error(KILLED);
+    return await context.step(work, ...how);
   };
   return { ...context, actor: { ...context.actor, at: Date.now() }, step };
 }
@@ -24,14 +23,55 @@ export async function isKilled(
   steps: number,
   stated: Statements = new Map(),
 ): Promise<boolean> {
+  let taken = 0;
+  return await isKilledOnce(realm, () => Promise.resolve(taken++ >= steps), stated);
+}
+
+/** Reconciles until something holds; false where it came to its end before. Nothing else was paid. */
+export async function isKilledOnce(
+  realm: TestRealm,
+  isOver: () => Promise<boolean>,
+  stated: Statements = new Map(),
+): Promise<boolean> {
   const context = await workerContextOf(realm);
   const options = { gap: 50, back: 100, stated, answer: () => Promise.resolve(false) };
   try {
-    await reconcileRealm(killedAfter(context, steps), options);
+    await reconcileRealm(killedOnce(context, isOver), options);
     return false;
   } catch (error) {
     if ((error as Error).message !== KILLED) throw error;
     return true;
+  } finally {
+    context.chains.close();
+  }
+}
+
+/**
+ * Reconciles, and does something before the step that would end the quarantine; nothing is paid and nothing asked. Gives
+ * the report.
+ */
+export async function reconcileBefore(
+  realm: TestRealm,
+  lifted: () => Promise<void>,
+): Promise<PlaceReport> {
+  const context = await workerContextOf(realm);
+  const options = { gap: 50, back: 100, answer: () => Promise.resolve(false) };
+  let taken = 0;
+  let last = Infinity;
+  const step: WorkerContext["step"] = async (work, ...how) => {
+    if (taken++ === last) await lifted();
+    return await context.step(work, ...how);
+  };
+  const counted = { ...context, actor: { ...context.actor, at: Date.now() }, step };
+  try {
+    // Without its end, twice: the first passes indices over.
+    for (let run = 0; run < 2; run++) {
+      taken = 0;
+      await reconcileRealm(counted, { ...options, keep: true });
+    }
+    [last, taken] = [taken, 0];
+    const [report] = await reconcileRealm(counted, options);
+    return report;
   } finally {
     context.chains.close();
   }

@@ -1,0 +1,90 @@
+/** Payments on Tron that are done, and whose final blocks the chain loses: they have expired, so that nobody sends them again. */
+import { deepEqual, equal, fail, match, ok } from "node:assert/strict";
+import { dateQuarantines, reconcile } from "../support/installation.ts";
+import { newTronParty } from "../support/nodes/tron/wallet.ts";
+import { rowsOf } from "../support/realm.ts";
+import { openTronRamp, type TronRamp } from "../support/tron_fixture.ts";
+
+const nobody = () => fail("nobody is asked");
+
+async function reasonOf({ realm }: TronRamp): Promise<string | null> {
+  const [row] = await rowsOf<{ detail: string }>(
+    realm,
+    "select quarantined ->> 'detail' as detail from ramps where quarantined is not null",
+  );
+  return row?.detail ?? null;
+}
+
+/** A payment that is done, how deep it lies, and its bytes. */
+async function payDone(ramped: TronRamp) {
+  const { body: { id } } = await ramped.withdraw(newTronParty().address, "5");
+  const done = await ramped.ended(id);
+  equal(done.status, "DONE");
+  await ramped.follow();
+  const [{ depth }] = await rowsOf<{ depth: number }>(
+    ramped.realm,
+    `select c.height - o.height + 1 as depth from chain_orders o join chain_cursors c using (chain, network)
+      where o.reference_id = $1`,
+    [id],
+  );
+  const { hash } = done.chain;
+  const [{ raw, order }] = await rowsOf<{ raw: string; order: string }>(
+    ramped.realm,
+    "select raw, order_id as order from order_attempts where hash = $1",
+    [hash],
+  );
+  return { id, hash, raw, order, depth: Number(depth) };
+}
+
+Deno.test("a payment on Tron that is DONE, and whose final block the chain loses, is told to its user and the operator, and so is that a block has it again", async () => {
+  await using ramped = await openTronRamp({ total: 500_000_000n });
+  const { realm, node } = ramped;
+  const { id, hash, raw, order, depth } = await payDone(ramped);
+  await node.reorganise(depth);
+  for (let round = 0; round < 2; round++) {
+    await node.mine(2);
+    await ramped.follow();
+  }
+  const lost = `the chain has lost ${hash}`;
+  equal(await reasonOf(ramped), `${lost}: no transaction pays ${id}, which is done`);
+  equal((await ramped.withdrawal(id)).history.at(-1).reason, `${lost}: no transaction pays it`);
+  await dateQuarantines(realm, 1);
+  const [report] = await reconcile(realm, nobody);
+  deepEqual([report.obstacles, report.displaced], [[], [
+    { order, purpose: "withdrawal", hash, state: "displaced", by: null, unpaid: [id] },
+  ]]);
+  const body = JSON.stringify({ transaction: raw });
+  const told = await (await fetch(`${node.url}/wallet/broadcasthex`, { method: "POST", body }))
+    .json();
+  ok(told.result, JSON.stringify(told));
+  for (let round = 0; round < 2; round++) {
+    await node.mine(3);
+    await ramped.follow();
+  }
+  match(
+    await reasonOf(ramped) ?? "none",
+    new RegExp(`has ${hash} again, which the chain had lost: it pays ${id}`),
+  );
+  const row = await ramped.withdrawal(id);
+  match(row.history.at(-1).reason, /again, which the chain had lost: it is paid by it$/);
+  equal(row.status, "DONE");
+});
+
+Deno.test("a payment on Tron whose final block the chain replaces by another that has it as well is told to nobody", async () => {
+  await using ramped = await openTronRamp({ total: 500_000_000n });
+  const { realm, node } = ramped;
+  const { id, hash, depth } = await payDone(ramped);
+  await node.reorganise(depth, (one) => one === hash);
+  for (let round = 0; round < 3; round++) {
+    await node.mine(2);
+    await ramped.follow();
+  }
+  equal(await reasonOf(ramped), null);
+  deepEqual(
+    (await ramped.withdrawal(id)).history.filter((one: { reason?: string }) => one.reason),
+    [],
+  );
+  deepEqual(await rowsOf(realm, "select state, told_at from displaced_orders"), [
+    { state: "returned", told_at: null },
+  ]);
+});
