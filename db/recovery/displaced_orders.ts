@@ -102,9 +102,11 @@ export async function selectTaken(
   of: { settled: number; limit: number },
 ): Promise<TakenCoins[]> {
   return await db<TakenCoins[]>`
-    select kept as hash, spent_by as by, min(spent_height)::float8 as height from coins
-    where chain = ${chain} and network = ${network} and kept <> spent_by and spent_by <> 'unknown'
-      and spent_height <= ${of.settled}
+    select kept as hash, spent_by as by, min(spent_height)::float8 as height
+    from (select kept, spent_by, spent_height from coins
+      where chain = ${chain} and network = ${network} and kept > '' and kept <> spent_by
+      order by chain, network, kept, spent_by offset 0) c
+    where spent_by <> 'unknown' and spent_height <= ${of.settled}
     group by kept, spent_by order by 3, 1 limit ${of.limit}`;
 }
 
@@ -261,20 +263,21 @@ export async function selectToldOf(db: Db, ramps: readonly string[]): Promise<Di
   }}`}::text::uuid[]) and d.state in ('displaced', 'returned')
       and d.told_at is not null and (not d.announced
         or extract(epoch from d.told_at) * 1000 >= floor((r.quarantined ->> 'at')::float8) - 1)
-    order by d.told_at, d.hash`;
+    order by d.lost_height, d.hash`;
 }
 
 /** Takes what is to be the reason of a quarantine of some ramps, and was none yet; oldest first. */
 export async function takeUnannounced(
   tx: Tx,
   ramps: readonly string[],
+  at: number,
 ): Promise<{ ramp: string; detail: string }[]> {
-  const rows = await tx<{ ramp: string; detail: string; hash: string; told_at: number }[]>`
-    update displaced_orders set announced = true
+  const rows = await tx<{ ramp: string; detail: string; hash: string; lost_height: number }[]>`
+    update displaced_orders set announced = true, told_at = greatest(told_at, ${at})
     where ramp = any (${`{${
     ramps.join(",")
   }}`}::text::uuid[]) and told_at is not null and not announced
       and state in ('displaced', 'returned')
-    returning ramp, detail, hash, told_at`;
-  return rows.toSorted((one, other) => one.told_at - other.told_at);
+    returning ramp, detail, hash, lost_height`;
+  return rows.toSorted((one, other) => one.lost_height - other.lost_height);
 }

@@ -200,7 +200,7 @@ export async function announceDisplaced(
   actor: Actor,
   ramps: readonly string[],
 ): Promise<string[]> {
-  const untold = await takeUnannounced(tx, ramps);
+  const untold = await takeUnannounced(tx, ramps, actor.at);
   const reasons: string[] = [];
   for (const [ramp, told] of Map.groupBy(untold, (one) => one.ramp)) {
     const detail = told.map((one) => one.detail).join("; ");

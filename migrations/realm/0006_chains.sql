@@ -441,7 +441,7 @@ create table coins (
 create index coins_unspent on coins (chain, network, hash, index) where spent_by is null;
 create index coins_free on coins (chain, network, address, amount) where spent_by is null;
 create index coins_lost on coins (chain, network, kept) where kept is not null and spent_by is null;
-create index coins_taken on coins (chain, network, spent_height) where kept <> spent_by;
+create index coins_taken on coins (chain, network, kept, spent_by) where kept <> spent_by;
 create index coins_height on coins (chain, network, height);
 create index coins_spent on coins (chain, network, spent_height) where spent_height is not null;
 create index coins_spender_unknown on coins (chain, network, spender_retry_at) where spent_by = 'unknown';

@@ -13,6 +13,7 @@ import { markPublished } from "../../db/events.ts";
 import { linkPersons } from "../../db/identity/identities.ts";
 import { markLoginsUsed } from "../../db/identity/logins.ts";
 import { insertPerson, updateExternalIds } from "../../db/people/persons.ts";
+import { markDisplacedSeen, selectTaken } from "../../db/recovery/displaced_orders.ts";
 import { claimFound } from "../../db/recovery/found_payments.ts";
 import { nextScheduleVersions } from "../../db/sending/chain_orders.ts";
 import { selectMinedLate } from "../../db/sending/late_attempts.ts";
@@ -139,6 +140,11 @@ const GIVEN: Record<
     order_attempts: "hash",
     chain_orders: "id",
   }],
+  markDisplacedSeen: [
+    (tx) => markDisplacedSeen(tx, PLACE, hashes.map((hash) => ({ hash, height: 1 }))),
+    { order_attempts: "hash" },
+  ],
+  selectTaken: [(tx) => selectTaken(tx, PLACE, { settled: 1, limit: 1 }), { coins: "kept" }],
   lowerOnchainBalances: [
     (tx) =>
       lowerOnchainBalances(

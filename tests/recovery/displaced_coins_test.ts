@@ -85,7 +85,6 @@ Deno.test({
   ignore,
   fn: async () => {
     await using funded = await openLosingRamp(5n);
-    const { realm } = funded;
     const late = await cancelStored(funded, "1");
     const first = await payDone(funded, "2");
     const heir = await payDone(funded, "0.5");

@@ -40,7 +40,7 @@ Deno.test("a payment on Tron that is DONE, and whose final block the chain loses
   await using ramped = await openTronRamp({ total: 500_000_000n });
   const { realm, node } = ramped;
   const { id, hash, raw, order, depth } = await payDone(ramped);
-  await node.reorganise(depth);
+  await node.reorganiseFinal(depth);
   for (let round = 0; round < 2; round++) {
     await node.mine(2);
     await ramped.follow();
@@ -74,7 +74,7 @@ Deno.test("a payment on Tron whose final block the chain replaces by another tha
   await using ramped = await openTronRamp({ total: 500_000_000n });
   const { realm, node } = ramped;
   const { id, hash, depth } = await payDone(ramped);
-  await node.reorganise(depth, (one) => one === hash);
+  await node.reorganiseFinal(depth, (one) => one === hash);
   for (let round = 0; round < 3; round++) {
     await node.mine(2);
     await ramped.follow();

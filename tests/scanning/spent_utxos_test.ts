@@ -11,6 +11,7 @@ import {
   UTXO_CHAINS,
   type UtxoRamp,
 } from "../support/utxo_fixture.ts";
+import { asSuperuser } from "../support/database.ts";
 import { lies, throughNode } from "../support/coin_liars.ts";
 import { hasLitecoind, startLitecoind } from "../support/nodes/litecoind.ts";
 import { rowsOf } from "../support/realm.ts";
@@ -190,9 +191,10 @@ async function follow(funded: UtxoRamp, rounds: number): Promise<void> {
 
 /** Forgets that coins were spent, as a database put back would. */
 async function resurrect(funded: UtxoRamp): Promise<void> {
-  await funded.realm.command((tx) =>
-    tx`update coins set spent_by = null, spent_height = null, kept = null where spent_by is not null`
-  );
+  const schema = `realm_${funded.realm.id.replaceAll("-", "")}`;
+  await asSuperuser(`set session_replication_role = replica;
+    update ${schema}.coins set spent_by = null, spent_height = null, kept = null where spent_by is not null;
+    set session_replication_role = origin`);
 }
 
 async function chainOf(funded: UtxoRamp) {

@@ -8,7 +8,9 @@ import {
   type DisplacedRow,
   forgetSeenAgain,
   selectDisplacedDue,
+  selectDoneWith,
   selectTaken,
+  type TakenCoins,
 } from "../../db/recovery/displaced_orders.ts";
 import { reading } from "../../db/transaction.ts";
 import { tellReturned, tellTaken, tellUnseen } from "../../domain/recovery/displaced_orders.ts";
@@ -32,19 +34,23 @@ export async function tellDisplacedPayments(work: AttemptSearch, height: number)
   const of = { settled: height + 1 - depth, limit: TOLD_MAX };
   if (chain.traits.coins) {
     for (const one of await reading(context.pool, (db) => selectTaken(db, place, of))) {
-      tellOperator(work, await context.step((tx) => tellTaken(tx, context.actor, place, one)));
+      await tellOperator(work, one.hash, askTaken(work, one));
     }
   }
   for (const one of await reading(context.pool, (db) => selectDisplacedDue(db, place, of))) {
-    try {
-      tellOperator(work, await askOne(work, one));
-    } catch (error) {
-      if (!(error instanceof ChainError)) throw error;
-      const { order, hash } = one;
-      const told = { order, hash, error };
-      context.log("warn", "nodes do not tell of a transaction that the chain had lost", told);
-    }
+    await tellOperator(work, one.hash, askOne(work, one));
   }
+}
+
+/** Asks nodes whether a transaction can never be mined, as others have spent its coins, and tells of it. */
+async function askTaken(work: AttemptSearch, taken: TakenCoins): Promise<string | null> {
+  const { context, chain, place } = work;
+  const { hash, height } = taken;
+  const done = await reading(context.pool, (db) => selectDoneWith(db, hash));
+  if (done === null) return null;
+  const { query } = await questionOf(work, { hash, height, order: done.order.id });
+  if ((await chain.status({ ...query, since: height })).state !== "dropped") return null;
+  return await context.step((tx) => tellTaken(tx, context.actor, place, taken));
 }
 
 /** Asks nodes whether a block has a transaction again, and tells of what they say. */
@@ -66,6 +72,17 @@ async function askOne(work: AttemptSearch, row: DisplacedRow): Promise<string | 
   return null;
 }
 
-function tellOperator({ context }: AttemptSearch, detail: string | null): void {
-  if (detail !== null) context.log("error", "a ramp is in quarantine", { detail });
+async function tellOperator(
+  { context }: AttemptSearch,
+  hash: string,
+  asked: Promise<string | null>,
+): Promise<void> {
+  try {
+    const detail = await asked;
+    if (detail !== null) context.log("error", "a ramp is in quarantine", { detail });
+  } catch (error) {
+    if (!(error instanceof ChainError)) throw error;
+    const told = { hash, error };
+    context.log("warn", "nodes do not tell of a transaction that the chain had lost", told);
+  }
 }

@@ -66,6 +66,8 @@ export interface TronControl {
   lag(blocks: number): Promise<void>;
   /** Replaces so many of the newest blocks by one block more; their transactions are kept on demand. */
   reorganise(blocks: number, keep?: (id: string) => boolean): Promise<void>;
+  /** The same of blocks that the node called final, as where witnesses agreed on another history. */
+  reorganiseFinal(blocks: number, keep?: (id: string) => boolean): Promise<void>;
   /** Gives TRX out of nothing, with an account where there is none. */
   fund(address: string, sun: bigint): Promise<void>;
   /** Gives an amount of a TRC-10 asset. */
@@ -181,6 +183,7 @@ function controlOf(ledger: Ledger, turns: ReturnType<typeof takeTurns>): Omit<Tr
         solidify(ledger);
       }),
     reorganise: (blocks, keep = () => false) => turns(() => fork(ledger, blocks, keep)),
+    reorganiseFinal: (blocks, keep = () => false) => turns(() => forkFinal(ledger, blocks, keep)),
     trigger,
     deploy,
     deployToken(symbol, decimals, supply = 10n ** 18n) {
@@ -244,6 +247,15 @@ async function fork(ledger: Ledger, blocks: number, keep: (id: string) => boolea
   const erased = rollback(ledger, blocks);
   for (const one of erased) if (keep(one.id)) await repush(ledger, one);
   for (let made = 0; made <= blocks; made++) await mineBlock(ledger);
+}
+
+async function forkFinal(
+  ledger: Ledger,
+  blocks: number,
+  keep: (id: string) => boolean,
+): Promise<void> {
+  ledger.solid = Math.min(ledger.solid, ledger.blocks.length - blocks - 1);
+  await fork(ledger, blocks, keep);
 }
 
 function ownerOf({ from = richTron() }: SentFields): { owner_address: string } {
