@@ -513,7 +513,7 @@ CREATE INDEX coins_height ON coins USING btree (chain, network, height)
 CREATE INDEX coins_lost ON coins USING btree (chain, network, kept) WHERE ((kept IS NOT NULL) AND (spent_by IS NULL))
 CREATE INDEX coins_spender_unknown ON coins USING btree (chain, network, spender_retry_at) WHERE (spent_by = 'unknown'::text)
 CREATE INDEX coins_spent ON coins USING btree (chain, network, spent_height) WHERE (spent_height IS NOT NULL)
-CREATE INDEX coins_taken ON coins USING btree (chain, network, spent_height) WHERE (kept <> spent_by)
+CREATE INDEX coins_taken ON coins USING btree (chain, network, kept, spent_by) WHERE (kept <> spent_by)
 CREATE INDEX coins_unspent ON coins USING btree (chain, network, hash, index) WHERE (spent_by IS NULL)
 CREATE TRIGGER coins_kept BEFORE UPDATE OF kept ON coins FOR EACH ROW WHEN (((old.kept IS NOT NULL) AND (old.kept IS DISTINCT FROM new.kept))) EXECUTE FUNCTION check_kept()
 CREATE TRIGGER coins_seen BEFORE DELETE ON coins FOR EACH ROW WHEN ((old.height IS NOT NULL)) EXECUTE FUNCTION keep_coin()
@@ -3298,7 +3298,8 @@ AS $function$
 begin
   if exists (select from order_attempts c join chain_orders o on o.id = c.order_id
       where c.hash = old.hash and not c.dropped and o.state <> 'canceled'
-        and (o.state not in ('done', 'failed') or o.hash = c.hash)) then
+        and (o.state not in ('done', 'failed') or o.hash = c.hash)
+        and not exists (select from displaced_orders d where d.hash = c.hash and d.state in ('displaced', 'replaced'))) then
     raise exception 'transaction % may still be', old.hash
       using errcode = 'check_violation', constraint = 'coins_unmade';
   end if;
@@ -6079,6 +6080,7 @@ realm_worker may insert on coins
 realm_worker may insert on consolidations
 realm_worker may insert on deposit_apps
 realm_worker may insert on deposits
+realm_worker may insert on displaced_orders
 realm_worker may insert on events
 realm_worker may insert on exchange_keys
 realm_worker may insert on external_addresses
@@ -6229,6 +6231,7 @@ realm_worker may update on coins
 realm_worker may update on consolidations
 realm_worker may update on deposit_apps
 realm_worker may update on deposits
+realm_worker may update on displaced_orders
 realm_worker may update on event_head
 realm_worker may update on external_addresses
 realm_worker may update on external_ramps
