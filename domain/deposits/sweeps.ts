@@ -46,7 +46,7 @@ import {
 } from "../sending/chain_orders.ts";
 import type { ChainNetwork } from "../chains/networks.ts";
 import { bookAhead, bookCarried, bookFee, contractOf } from "./sweep_bookings.ts";
-import { releaseGas } from "../sending/token_gas.ts";
+import { isBorneByHouse, releaseGas } from "../sending/token_gas.ts";
 import { bookGas } from "../sending/network_fees.ts";
 
 /** The next step of a sweep, decided by balances and prices; amounts in base units. */
@@ -73,7 +73,7 @@ const REVIVED_AT_ONCE = 20;
 const TOP_UP_FACTOR = 3n;
 const SWEEP = "deposit.sweep";
 /** Refusals that a sweep waits out. */
-const WAITS: ReadonlySet<string> = new Set(["ramp.gas_insufficient", "chain.stale"]);
+export const WAITS: ReadonlySet<string> = new Set(["ramp.gas_insufficient", "chain.stale"]);
 
 /** Schedules the sweep of a deposit account. */
 async function scheduleSweep(
@@ -222,8 +222,8 @@ async function costOf(
   return { cost, ...(own ? { gas: budget + (step.do === "top up" ? step.amount : 0n) } : {}) };
 }
 
-/** The highest cost of sending gas ahead. */
-async function topUpCost(tx: Tx, sweepable: SweepableRow): Promise<bigint> {
+/** Reads the highest cost of sending gas ahead, in base units. */
+export async function topUpCost(tx: Tx, sweepable: SweepableRow): Promise<bigint> {
   const place = { chain: sweepable.chain as ChainId, network: sweepable.network as Network };
   const quote = await recentQuote(tx, { ...place, contract: "", speed: "medium" });
   return feeUnits(quote, { payments: 1, inputs: 0n }) * TOP_UP_FACTOR;
@@ -254,8 +254,11 @@ export async function settleSweep(tx: LedgerTx, actor: Actor, order: OrderRow): 
   if (sweep.state === "done" || sweep.state === "failed") return;
   if (sweep.order_id !== order.id) return;
   const sweepable = (await selectSweepable(tx, sweep.account))!;
-  const { fee, borne } = await bookFee(tx, actor, sweepable, order);
-  if (borne !== "0") await updateSweep(tx, sweep.id, { borne });
+  // Where nothing was left to sweep, gas of the ramp paid for the cancellation: no later deposit gives it back.
+  const isSpared = sweep.gas_order !== null && await isBorneByHouse(tx, order);
+  const paying = isSpared ? { ...sweepable, free: "0" } : sweepable;
+  const { fee, borne } = await bookFee(tx, actor, paying, order);
+  if (borne !== "0" && !isSpared) await updateSweep(tx, sweep.id, { borne });
   if (order.state === "done" && order.contract === "") {
     const moved = BigInt(order.amount ?? 0);
     return await settleDone(tx, actor, sweep, { order, fee, arrived: moved });
@@ -267,7 +270,7 @@ export async function settleSweep(tx: LedgerTx, actor: Actor, order: OrderRow): 
     return await enqueue(tx, actor, "deposit.swept", { sweep: sweep.id }, { dedupe: sweep.id });
   }
   const why = order.error ?? "the transaction failed";
-  await failSweep(tx, actor, sweep, { why, struck: order.height !== null });
+  await failSweep(tx, actor, sweep, { why, struck: order.height !== null && !isSpared });
   // A transaction that the chain refused would fail again and cost gas; one that was never mined
   // may pass.
   const passes = order.state !== "failed" || order.fault === "fee_exceeded";

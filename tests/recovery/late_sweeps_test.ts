@@ -190,9 +190,9 @@ async function rawOf(realm: TestRealm, hash: string): Promise<string> {
   return raw;
 }
 
-Deno.test("a sweep on Ethereum that is mined late while another of its account is sent is booked beside it, and that one takes what comes later", async () => {
+/** A deposit of which the given-up sweep was mined, and booked, while another one was sent. */
+async function openBeside() {
   const { fixture, virtual, address } = await openSwept();
-  await using _ = fixture;
   const { realm, anvil } = fixture;
   const { order, hash } = await giveUp(realm);
   const raw = await rawOf(realm, hash);
@@ -206,6 +206,13 @@ Deno.test("a sweep on Ethereum that is mined late while another of its account i
   const [report] = await reconcile(realm, nobody);
   deepEqual([report.lifted, report.obstacles], [true, []]);
   deepEqual(report.taken, [{ hash, purpose: "sweep", paid: [], unmatched: [], late: order }]);
+  return { fixture, virtual, address };
+}
+
+Deno.test("a sweep on Ethereum that is mined late while another of its account is sent is booked beside it, and that one takes what comes later", async () => {
+  const { fixture, virtual, address } = await openBeside();
+  await using _ = fixture;
+  const { realm, anvil } = fixture;
   await anvil.pool({ to: address, value: ETHER / 2n });
   await rowsOf(realm, "update chain_orders set created_at = now() - interval '20 minutes'");
   await mineUntil(fixture, async () => (await rowsOf(realm, OPEN)).length === 0);
@@ -216,6 +223,40 @@ Deno.test("a sweep on Ethereum that is mined late while another of its account i
   );
   const { total } = (await fixture.account(virtual)).balance;
   ok(total.startsWith("1.499"), total);
+  deepEqual(await driftsOf(fixture), [["ETH", "0"]]);
+});
+
+Deno.test("a sweep on Ethereum beside which a late one left nothing is canceled at the house's cost, and what comes later is swept whole", async () => {
+  const { fixture, virtual, address } = await openBeside();
+  await using _ = fixture;
+  const { realm, anvil } = fixture;
+  await mineUntil(fixture, async () => (await fixture.account(virtual)).balance.total !== "0");
+  const swept = (await fixture.account(virtual)).balance.total;
+  await rowsOf(realm, "update chain_orders set created_at = now() - interval '20 minutes'");
+  await mineUntil(fixture, async () => (await rowsOf(realm, OPEN)).length === 0);
+  deepEqual(
+    await rowsOf(realm, "select beside, state, borne::text, strikes from sweeps order by beside"),
+    [
+      { beside: false, state: "failed", borne: "0", strikes: 0 },
+      { beside: true, state: "done", borne: "0", strikes: 0 },
+    ],
+  );
+  deepEqual(
+    await rowsOf(
+      realm,
+      "select purpose, state from chain_orders where purpose = 'gas' or state = 'failed' order by id",
+    ),
+    [{ purpose: "sweep", state: "failed" }, { purpose: "gas", state: "done" }],
+  );
+  await fixture.mine(3);
+  deepEqual(await driftsOf(fixture), [["ETH", "0"]]);
+  equal((await fixture.account(virtual)).balance.total, swept);
+  await anvil.pool({ to: address, value: ETHER / 2n });
+  const isMore = async () => (await fixture.account(virtual)).balance.total !== swept;
+  await mineUntil(fixture, isMore);
+  const { total } = (await fixture.account(virtual)).balance;
+  ok(total.startsWith("1.499"), total);
+  await fixture.mine(3);
   deepEqual(await driftsOf(fixture), [["ETH", "0"]]);
 });
 

@@ -114,15 +114,27 @@ export async function quoteAgain(
   return await repricedQuote(work, await work.chain.redraft(prior.plan, how));
 }
 
-/** Prices a transaction without value in place of a sent one. */
-export async function quoteCancellation(work: OrderWork, { plan }: Prior): Promise<Quote> {
+/**
+ * Prices a transaction without value in place of a sent one.
+ *
+ * @param isUnpaid whether its sender may lack the fee
+ */
+export async function quoteCancellation(
+  work: OrderWork,
+  { plan }: Prior,
+  isUnpaid = false,
+): Promise<Quote> {
   const how = { speed: "fast" as const, budget: null, cancels: true };
-  return await repricedQuote(work, await work.chain.redraft(plan, how));
+  return await repricedQuote(work, await work.chain.redraft(plan, how), isUnpaid);
 }
 
 /** Makes the quote of an order that has its inputs: only the price is needed, and coins for it. */
-async function repricedQuote({ chain }: OrderWork, draft: Draft): Promise<Quote> {
-  assertPaid(draft);
+async function repricedQuote(
+  { chain }: OrderWork,
+  draft: Draft,
+  isUnpaid = false,
+): Promise<Quote> {
+  if (!isUnpaid) assertPaid(draft);
   const head = chain.traits.coins ? (await chain.head()).height : 0;
   return { draft, head, mined: null, held: null, askedAt: null };
 }

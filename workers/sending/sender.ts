@@ -68,7 +68,7 @@ const OLD_POLL_MS = 60_000;
 const UNTAKEN_POLL_MS = 600_000;
 const NOT_FINAL = "its block is deep enough, and nodes do not call it final yet";
 const CANCELED =
-  "a transaction that moves nothing took its place: no node took it, or it held up others";
+  "a transaction that moves nothing took its place: no node took it, it held up others, or nothing was left";
 
 /** Runs an order once. The run ends, and writes nothing more, once another was scheduled. */
 export async function advanceOrder(

@@ -10,6 +10,7 @@ import { type AttemptRow, fillNonce, type OrderRow } from "../../domain/sending/
 import { ChainError } from "../chains/chain.ts";
 import { feeOf, type Plan, writePlan } from "../chains/outgoing.ts";
 import { createCpfp } from "./cpfp.ts";
+import { endOfEmptied } from "./emptied_sweeps.ts";
 import { keepPlan, type Quote } from "./planning.ts";
 import {
   cappedReplacement,
@@ -45,9 +46,16 @@ const GAPS_MAX = 100;
 interface Cancellation {
   readonly error: string;
   readonly borneBy: AttemptRow["borne_by"];
+  /** Whether it is signed although its sender cannot pay for it yet. */
+  readonly isUnpaid?: boolean;
 }
 const UNTAKEN: Cancellation = { error: "no node takes it", borneBy: "house" };
 const OVERTAKEN: Cancellation = { error: "others wait behind it", borneBy: "house" };
+const EMPTIED: Cancellation = {
+  error: "nothing is left for it",
+  borneBy: "house",
+  isUnpaid: true,
+};
 const REFUSED: Cancellation = {
   error: "it would fail, and others wait behind it",
   borneBy: "sender",
@@ -72,6 +80,9 @@ async function relieve(
   { age, untaken }: { age: number; untaken: boolean },
 ): Promise<void> {
   if (untaken && age > STUCK_AFTER_MS) return await cancelSent(work, order, UNTAKEN);
+  const emptied = age > STUCK_AFTER_MS ? await endOfEmptied(work, order) : null;
+  if (emptied === "cancel") return await cancelSent(work, order, EMPTIED);
+  if (emptied === "wait") return;
   const forgotten = age > STUCK_AFTER_MS && await isForgotten(work, order);
   const need = forgotten ? "haste" : await needOf(work, order, age);
   if (need === null) return;
@@ -211,14 +222,14 @@ function isDearer({ draft: { fee } }: Quote, replaces: Plan): boolean {
 async function cancelSent(
   work: OrderWork,
   order: OrderRow,
-  { error, borneBy }: Cancellation,
+  { error, borneBy, isUnpaid }: Cancellation,
 ): Promise<void> {
   const { context, chain } = work;
   if (chain.nonces === null) return;
   if (order.purpose === "recovered" && (await foundFor(context, order)).length === 0) return;
   const prior: Prior | null = await priorOf(work, order);
   if (prior === null) return;
-  const quote = await quoteCancellation(work, prior);
+  const quote = await quoteCancellation(work, prior, isUnpaid);
   await work.onCheckpoint("drafted");
   await stepInTurn(work, async (tx, current) => {
     const made = await selectAttempts(tx, order.id);
