@@ -2,6 +2,7 @@
 import { deepEqual, equal, fail, ok } from "node:assert/strict";
 import { lockOrder } from "../../db/sending/chain_orders.ts";
 import { renewOrder, scheduleOrder } from "../../domain/sending/chain_orders.ts";
+import { fromUnits } from "../../domain/money.ts";
 import { signCall } from "../support/evm_by_hand.ts";
 import { workerContextOf } from "../support/evm_fixture.ts";
 import { haltRealm, reconcile } from "../support/installation.ts";
@@ -36,15 +37,20 @@ async function openOwed() {
   return { fixture, mine, virtual: made.body.id, address, before };
 }
 
-/** Waits for the end of all; the ramp's account has paid for the gas that was sent ahead, and nothing else. */
+/**
+ * Waits for the end of all; the ramp's account has paid for the gas that was sent ahead, and nothing else.
+ *
+ * @param drift of the coins, where the test took some away
+ */
 async function assertPaidOnce(
   { fixture, mine, virtual, before }: Awaited<ReturnType<typeof openOwed>>,
+  drift = "0",
 ): Promise<void> {
   const { realm } = fixture;
   await mineUntil(fixture, async () => (await rowsOf(realm, OPEN)).length === 0);
   await fixture.mine(7);
   equal(await total(fixture, virtual), "50");
-  deepEqual(await driftsOf(fixture), [["ETH", "0"], ["GOLD_ETH", "0"]]);
+  deepEqual(await driftsOf(fixture), [["ETH", drift], ["GOLD_ETH", "0"]]);
   const [{ spent }] = await rowsOf<{ spent: string }>(
     realm,
     "select sum(fee + amount)::text as spent from chain_orders where purpose = 'gas' and state = 'done'",
@@ -83,10 +89,8 @@ Deno.test("a sweep of a customer's own token that is found on the chain before i
   await assertPaidOnce(owed);
 });
 
-Deno.test("a sweep of a customer's own token that is mined late beside another costs no more than the gas that was sent ahead", async () => {
-  const owed = await openOwed();
-  const { fixture } = owed;
-  await using _ = fixture;
+/** Has the sweep mined that was given up, while another one of its account is sent. */
+async function mineLate({ fixture }: Awaited<ReturnType<typeof openOwed>>) {
   const { realm, anvil } = fixture;
   const sent =
     "select id as order, hash from chain_orders where purpose = 'sweep' and contract <> '' and state = 'sent'";
@@ -117,5 +121,34 @@ Deno.test("a sweep of a customer's own token that is mined late beside another c
   deepEqual(report.taken.map((one) => [one.hash, one.purpose]), [[first.hash, "sweep"]]);
   equal((await rowsOf(realm, "select from sweeps where beside")).length, 1);
   await mineUntil(fixture, async () => (await reconcile(realm, nobody)).every((one) => one.lifted));
+}
+
+Deno.test("a sweep of a customer's own token that is mined late beside another costs no more than the gas that was sent ahead", async () => {
+  const owed = await openOwed();
+  await using _ = owed.fixture;
+  await mineLate(owed);
   await assertPaidOnce(owed);
+});
+
+Deno.test("a sweep of a customer's own token beside which a late one left neither tokens nor gas is canceled, for gas that its ramp pays for", async () => {
+  const owed = await openOwed();
+  const { fixture: { realm, anvil }, address } = owed;
+  await using _ = owed.fixture;
+  await mineLate(owed);
+  const left = BigInt(await anvil.rpc<string>("eth_getBalance", address, "latest"));
+  await anvil.rpc("anvil_setBalance", address, "0x0");
+  await rowsOf(realm, "update chain_orders set created_at = now() - interval '20 minutes'");
+  await assertPaidOnce(owed, fromUnits(-left, 18));
+  deepEqual(
+    await rowsOf(
+      realm,
+      "select purpose, state from chain_orders where purpose in ('gas', 'sweep') order by id",
+    ),
+    [
+      { purpose: "gas", state: "done" },
+      { purpose: "sweep", state: "failed" },
+      { purpose: "sweep", state: "done" },
+      { purpose: "gas", state: "done" },
+    ],
+  );
 });
