@@ -16,7 +16,7 @@ export function placesOfPending(
     where f.status = 'PENDING'`;
 }
 
-/** Locks pending deposits that are still in the given blocks. */
+/** Locks pending deposits that are still in the given blocks, and that nothing holds. */
 export async function lockAllPending(
   tx: Tx,
   wanted: readonly { id: string; block_hash: string | null }[],
@@ -24,7 +24,7 @@ export async function lockAllPending(
   return await tx<DepositRow[]>`
     select ${columnsOf(tx)} from deposits
     where ctid = any (array(${placesOfPending(tx, wanted.map(({ id }) => id))}))
-      and (id, block_hash) in (select w.id, w.block_hash
+      and held is null and (id, block_hash) in (select w.id, w.block_hash
         from jsonb_to_recordset(${tx.json(wanted as never)}) w(id uuid, block_hash text))
     order by id for update`;
 }

@@ -282,31 +282,19 @@ async function markFoundSent(tx: Tx, found: FoundBytes): Promise<void> {
     where order_id = ${found.order} and hash = ${found.hash}`;
 }
 
-/** A pending deposit that is held. */
-export interface HeldRow {
-  id: string;
-  hash: string;
-  address: string;
-  account: string;
-  block_hash: string | null;
-}
-
-/** Lists the held deposits of some transactions, or all below some ramps. */
+/** Lists the held deposits below some ramps. */
 export async function selectHeldDeposits(
   db: Db,
   place: NetworkKey,
-  of: { hashes: readonly string[] } | { ramps: readonly string[] },
-): Promise<HeldRow[]> {
-  const some = "hashes" in of
-    ? db`d.hash = any (${of.hashes as string[]}::text[])`
-    : db`a.ramp = any (${`{${of.ramps.join(",")}}`}::text::uuid[])`;
-  return await db<HeldRow[]>`
-    select d.id, d.hash, d.address, d.account, d.block_hash
-    from deposits d join addresses a on a.chain = d.chain and a.network = d.network
+  ramps: readonly string[],
+): Promise<string[]> {
+  const rows = await db<{ id: string }[]>`
+    select d.id from deposits d join addresses a on a.chain = d.chain and a.network = d.network
       and a.address = d.address
     where d.chain = ${place.chain} and d.network = ${place.network} and d.held is not null
-      and d.status = 'PENDING' and ${some}
+      and d.status = 'PENDING' and a.ramp = any (${`{${ramps.join(",")}}`}::text::uuid[])
     order by d.id`;
+  return rows.map(({ id }) => id);
 }
 
 /** A deposit at an address of ours; its amount in whole units of its asset. */

@@ -188,45 +188,38 @@ export async function holdTransactions(
       and held is null and hash in (select jsonb_array_elements_text(${tx.json([...hashes])}))`;
 }
 
-/**
- * Holds tokens that own addresses seem to have sent to those of a ramp in quarantine, in transactions that the database
- * does not know. Of a token of a realm's own that proves no signature, but it may be a sweep that a reconciliation finds.
- */
-export async function holdOwnTokens(
-  tx: Tx,
-  place: NetworkKey,
-  hashes: readonly string[],
-): Promise<void> {
-  const why = "the ramp is in quarantine, and our own address sent it: it waits for `reconcile`";
-  await tx`
-    update deposits d set held = ${why}, updated_at = now()
-    from addresses a join ramps r on r.account = a.ramp and r.quarantined is not null
-    where d.chain = ${place.chain} and d.network = ${place.network} and d.status = 'PENDING'
-      and d.held is null and d.contract is not null
-      and (a.chain, a.network, a.address) = (d.chain, d.network, d.address)
-      and d.hash in (select jsonb_array_elements_text(${tx.json([...hashes])}))
-      and exists (select from addresses s
-        where (s.chain, s.network, s.address) = (d.chain, d.network, d.sender))
-      and not exists (select from order_attempts k where k.hash = d.hash)`;
-}
+const RECEIPT =
+  "the ramp is in quarantine, and this may be its own change, or a sweep: it waits for `reconcile`";
 
 /**
- * Holds incoming transfers to the own address of a ramp in quarantine, on UTXO chains: they may be
- * change of a transaction that the database does not know.
+ * Holds incoming transfers to the own addresses of ramps in quarantine, in transactions that the database does not know:
+ * they may be change, or sweeps, of a newer one. Nothing shows that of a sweep from an address which only that one knows,
+ * nor of a token of a realm's own, whose log proves no signature.
  */
 export async function holdOwnReceipts(
   tx: Tx,
   place: NetworkKey,
   hashes: readonly string[],
 ): Promise<void> {
-  const why = "the ramp is in quarantine, and this may be its own change: it waits for `reconcile`";
   await tx`
-    update deposits d set held = ${why}, updated_at = now()
+    update deposits d set held = ${RECEIPT}, updated_at = now()
     from addresses a join ramps r on r.account = a.ramp and r.quarantined is not null
     where d.chain = ${place.chain} and d.network = ${place.network} and d.status = 'PENDING'
       and d.held is null and a.chain = d.chain and a.network = d.network
       and a.address = d.address and a.derivation_key = 0
       and d.hash in (select jsonb_array_elements_text(${tx.json([...hashes])}))
-      and exists (select 1 from coins c where c.chain = d.chain and c.network = d.network
-        and c.hash = d.hash and c.index = d.index)`;
+      and not exists (select from order_attempts k where k.hash = d.hash)`;
+}
+
+/** Holds those that came before the quarantine of their ramp, and are not credited yet. */
+export async function holdEarlierReceipts(tx: Tx): Promise<void> {
+  await tx`
+    update deposits d set held = ${RECEIPT}, updated_at = now()
+    from (select o.chain, o.network, o.address from ramps r, lateral (
+        select a.chain, a.network, a.address from addresses a
+        where a.ramp = r.account and a.derivation_key = 0 offset 0) o
+      where r.quarantined is not null order by 3 offset 0) own
+    where d.address = own.address and d.chain = own.chain and d.network = own.network
+      and d.status = 'PENDING' and d.held is null
+      and not exists (select from order_attempts k where k.hash = d.hash)`;
 }

@@ -7,7 +7,6 @@
 import type { LedgerTx } from "../../db/transaction.ts";
 import type { NetworkKey } from "../../db/chains/cursors.ts";
 import type { Tx } from "../../db/database.ts";
-import { markOrphaned } from "../../db/deposits/deposits.ts";
 import { updateToken } from "../../db/currencies/tokens.ts";
 import { lockOrders, selectOrder } from "../../db/sending/chain_orders.ts";
 import { insertReservedInputs } from "../../db/sending/order_attempts.ts";
@@ -16,10 +15,8 @@ import { claimFound } from "../../db/recovery/found_payments.ts";
 import {
   insertMinedBytes,
   type OwnPlace,
-  releaseDeposits,
   selectArrived,
   selectDeployment,
-  selectHeldDeposits,
   selectKnownHashes,
   selectOwnPlaces,
 } from "../../db/recovery/recoveries.ts";
@@ -38,13 +35,13 @@ import {
   type PaymentRequest,
   scheduleOrder,
 } from "../sending/chain_orders.ts";
-import { INWARD } from "../deposits/incoming_transfers.ts";
 import { progressBatch } from "../withdrawals/withdrawal_batches.ts";
 import { type Displaced, displacedBy } from "./displaced_orders.ts";
 import type { FoundPayment, FoundToken, FoundTransaction } from "./found_transactions.ts";
 import { assertAlone, assertMayGiveUp, matchParts } from "./found_parts.ts";
+import { settleReceipts } from "./own_receipts.ts";
 import { assertStated, bookStated } from "./stated_bookings.ts";
-import { DomainError, errorField } from "../errors.ts";
+import { DomainError } from "../errors.ts";
 import { type FoundOrder, joinFound, recordMined } from "../sending/order_states.ts";
 
 /** The result of recovering a transaction. */
@@ -61,6 +58,8 @@ export interface Taken {
   late?: string;
   /** Orders that are done, and whose transactions the chain has lost to it: what they booked did not happen. */
   displaced?: Displaced[];
+  /** Deposits that it was taken for and that were credited: they are booked twice, and their ramps are frozen. */
+  credited?: string[];
   /** How an operator said that it is to be booked, where it cannot be read: the withdrawals that it paid, or `loss`. */
   stated?: string;
 }
@@ -189,7 +188,7 @@ async function takeDeployment(
     },
   });
   await updateToken(tx, order.reference_id!, { order_id: id, hash, updated_at: actor.at });
-  await settleHeld(tx, actor, place, { found, external: new Set() });
+  await settleReceipts(tx, actor, place, { found, external: new Set() });
   return { hash, purpose: "deploy", paid: [], unmatched: [] };
 }
 
@@ -235,8 +234,9 @@ async function takeSweep(
     },
   });
   await updateSweep(tx, sweep.id, { state: "sweeping", order_id: id, hash: found.hash });
-  await settleHeld(tx, actor, place, { found, external: new Set() });
-  return { hash: found.hash, purpose: "sweep", paid: [], unmatched: [] };
+  const credited = await settleReceipts(tx, actor, place, { found, external: new Set() });
+  const twice = credited.length === 0 ? {} : { credited };
+  return { hash: found.hash, purpose: "sweep", paid: [], unmatched: [], ...twice };
 }
 
 async function sweepFor(
@@ -265,10 +265,7 @@ async function takePayments(
 ): Promise<Taken> {
   const { found, sender, gone, own } = of;
   const id = newId(actor.at);
-  const isTold = found.calls === null && found.settled === undefined && found.late === undefined;
-  const deposits = isTold
-    ? await selectHeldDeposits(tx, place, { hashes: [found.hash] })
-    : await selectArrived(tx, place, found.hash);
+  const deposits = await selectArrived(tx, place, found.hash);
   const arrived = new Set(deposits.map(({ address }) => address));
   const external = gone.filter(({ to }) =>
     !own.has(to) || arrived.has(to) && !found.signers.includes(to)
@@ -298,7 +295,10 @@ async function takePayments(
   await joinFound(tx, await lockOrders(tx, paid), id);
   const { hash, height } = found;
   await progressBatch(tx, actor, { id, hash, height, confirmations: 0 } as OrderRow);
-  await settleHeld(tx, actor, place, { found, external: new Set(external.map(({ to }) => to)) });
+  const credited = await settleReceipts(tx, actor, place, {
+    found,
+    external: new Set(external.map(({ to }) => to)),
+  });
   await bookStated(tx, actor, id, found);
   const unmatched = parts.filter((one) =>
     one.order === null && one.withdrawal === null && one.amount !== "0"
@@ -307,6 +307,7 @@ async function takePayments(
     hash: found.hash,
     purpose: "recovered",
     paid,
+    ...(credited.length === 0 ? {} : { credited }),
     ...(found.stated === undefined ? {} : { stated: wordOf(found.stated) }),
     ...(found.calls === null ? {} : { calls: found.calls }),
     unmatched: unmatched.map(({ to, contract, amount }) => ({ to, contract, amount })),
@@ -358,37 +359,4 @@ async function keepFound(
   } else await markLateBooked(tx, { hash, order: id });
   await insertReservedInputs(tx, { id, chain, network }, inputs, actor.at);
   await scheduleOrder(tx, actor, id);
-}
-
-/**
- * Handles the held deposits of a transaction that replaced one of an order: they are those that would be
- * deposits, had it been the order's from the beginning.
- */
-export async function settleReplacement(
-  tx: Tx,
-  actor: Actor,
-  order: OrderRow,
-  found: FoundTransaction,
-): Promise<void> {
-  const to = INWARD.has(order.purpose) ? [] : found.payments.map((one) => one.to);
-  const external = new Set(to.filter((address) => address !== order.sender));
-  await settleHeld(tx, actor, order, { found, external });
-}
-
-/**
- * Handles the held deposits of the transaction: payments to own addresses are no deposits, unless it
- * left for a deposit address.
- */
-async function settleHeld(
-  tx: Tx,
-  actor: Actor,
-  place: NetworkKey,
-  { found, external }: { found: FoundTransaction; external: ReadonlySet<string> },
-): Promise<void> {
-  const held = await selectHeldDeposits(tx, place, { hashes: [found.hash] });
-  await releaseDeposits(tx, held.map(({ id }) => id));
-  const ours = held.filter((one) => !external.has(one.address)).map(({ id }) => id);
-  if (ours.length === 0) return;
-  const error = errorField("chain.quarantined", "it is a transaction of our own, found again");
-  await markOrphaned(tx, ours, { error, at: actor.at });
 }

@@ -2,7 +2,7 @@
  * Quarantine: state of a ramp whose chain shows a transaction that only our own keys can have made,
  * and that the database does not know. Either the database is older than the chain, or another one has
  * the same keys. Nothing is signed for the ramp and no address handed out until it is reconciled.
- * Deposits are still credited, but transfers that our own addresses sent are held.
+ * Deposits are still credited, but transfers that our own addresses sent, and all to the ramp's own address, are held.
  * @module
  */
 import type { NetworkKey } from "../../db/chains/cursors.ts";
@@ -11,8 +11,8 @@ import { selectUnmatchedLike } from "../../db/recovery/found_payments.ts";
 import { selectOwnTransactions } from "../../db/deposits/deposits.ts";
 import {
   doubtTransfers,
+  holdEarlierReceipts,
   holdOwnReceipts,
-  holdOwnTokens,
   holdTransactions,
   quarantineRamps,
   renewQuarantines,
@@ -53,6 +53,7 @@ export async function quarantine(
   if (!goesOn) await renewQuarantines(tx, actor.at);
   const news = await quarantineRamps(tx, ramps, { detail, at: actor.at });
   if (ramps === null) await doubtTransfers(tx);
+  if (ramps === null || news.length > 0) await holdEarlierReceipts(tx);
   const told = news.map((id) => ({
     ...{ id, owner: null, view: { id, code: QUARANTINED, detail, at: actor.at } },
   }));
@@ -145,9 +146,7 @@ export async function checkSenders(
   place: NetworkKey,
   transfers: readonly SeenTransfer[],
 ): Promise<void> {
-  const hashes = transfers.map(({ hash }) => hash);
-  await holdOwnReceipts(tx, place, hashes);
-  await holdOwnTokens(tx, place, hashes);
+  await holdOwnReceipts(tx, place, transfers.map(({ hash }) => hash));
   const signed = transfers.filter((one) => one.from !== null && isSigned(place, one));
   if (signed.length === 0) return;
   const own = new Map(

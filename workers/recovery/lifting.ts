@@ -53,8 +53,7 @@ export async function lift(
     if (displaced.length > 0) {
       return `${displaced.join("; ")}: run it again when you have read that`;
     }
-    const held = await selectHeldDeposits(tx, place, { ramps: ids });
-    await releaseDeposits(tx, held.map(({ id }) => id));
+    await releaseDeposits(tx, await selectHeldDeposits(tx, place, ids));
     for (const id of ids) {
       await skipIndices(tx, id, passedTime(context.actor.at));
       await liftQuarantine(tx, id);

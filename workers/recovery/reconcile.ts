@@ -186,6 +186,7 @@ async function reconcilePlace(
   const kept = ready ? await lift(work, new Set(before.filter((id) => !asked.has(id)))) : null;
   if (kept !== null) obstacles.push(kept);
   const lifted = ready && kept === null;
+  if (lifted) await catchUp(work); // which credits what was held, and is not ours
   const { network } = place;
   return {
     chain: place.chain,

@@ -32,7 +32,8 @@ import type {
   FoundToken,
   FoundTransaction,
 } from "../../domain/recovery/found_transactions.ts";
-import { isTokenOf, settleReplacement, takeIn } from "../../domain/recovery/recoveries.ts";
+import { settleReplacement } from "../../domain/recovery/own_receipts.ts";
+import { isTokenOf, takeIn } from "../../domain/recovery/recoveries.ts";
 import type { WorkerContext } from "../worker_context.ts";
 import { type Chain, ChainError } from "../chains/chain.ts";
 import type { TransactionStatus } from "../chains/outgoing.ts";
