@@ -100,11 +100,12 @@ export async function lockSweep(tx: Tx, id: string): Promise<SweepRow | null> {
   return row ?? null;
 }
 
-/** Locks an account's sweeps that took value that was not credited yet. */
+/** Locks an account's ended sweeps that took value that was not credited yet. What one in flight carries is not known. */
 export async function lockAhead(tx: Tx, account: string): Promise<SweepRow[]> {
   return await tx<SweepRow[]>`
     select ${tx(COLUMNS)} from sweeps
-    where account = ${account} and (ahead > 0 or borne > 0) order by id for update`;
+    where account = ${account} and (ahead > 0 or borne > 0) and state in ('done', 'failed')
+    order by id for update`;
 }
 
 /** Reads several sweeps. */
@@ -294,8 +295,8 @@ export async function selectSweepable(db: Db, account: string): Promise<Sweepabl
   const [row] = await db<SweepableRow[]>`
     select a.id as account, d.ramp, d.target_account, d.chain, d.network, a.asset, a.decimals, a.testnet,
       t.contract as token, a.total as free, d.address as from_address, r.address as to_address,
-      exists (select from sweeps s where s.account = a.id and (s.ahead > 0 or s.borne > 0))
-        as owing,
+      exists (select from sweeps s where s.account = a.id and (s.ahead > 0 or s.borne > 0)
+        and s.state in ('done', 'failed')) as owing,
       exists (select from sweeps s where s.account = a.id and s.state in ('done', 'failed') and s.strikes > 0)
         as struck,
       coalesce((select s.state = 'failed' and s.order_id is not null from sweeps s

@@ -369,7 +369,8 @@ export async function settleAhead(tx: LedgerTx, actor: Actor, account: string): 
     const change = { amount: add(sweep.amount ?? "0", amount), ahead, borne };
     const settled = await updateSweep(tx, sweep.id, change);
     const { free } = (await selectSweepable(tx, account))!;
-    if (compare(free, "0") > 0) continue;
+    // What a failed sweep cost takes is forwarded by none.
+    if (compare(free, "0") > 0 || settled.state !== "done") continue;
     const further = await selectDeposits(tx, await joinSweep(tx, account, sweep.id));
     await tellDeposits(tx, actor, "deposit.forwarded", inOrder(further), settled);
     await settleApp(tx, actor, account, { status: "DONE", error: null });

@@ -148,6 +148,31 @@ Deno.test("a fee above the credited value is borne by the fees, and given back f
   deepEqual((await checkLedger(realm.pool)).mismatches, []);
 });
 
+Deno.test("a fee that the fees bore for a token's sweep is not given back before the sweep is measured, and nothing is told to be forwarded", async () => {
+  await using fixture = await openRampFixture();
+  const { realm, anvil } = fixture;
+  const ramp = await fixture.ramp();
+  const deposit = await fixture.address(ramp.id);
+  await anvil.pool({ to: deposit.address, value: 1000n });
+  await fixture.mine(3);
+  const fee = 21_000n * 10n ** 9n;
+  // As on Celo, where a token's sweep is paid in the token itself: what it brought is measured after its end.
+  const crafted = { account: deposit.id, ramp: ramp.id, sent: ETHER, fee, contract: "0xtoken" };
+  await settleCrafted(fixture, crafted);
+  await anvil.pool({ to: deposit.address, value: 2000n });
+  await fixture.mine(3);
+  const context = await workerContextOf(realm);
+  await sweepJob(context, { account: deposit.id });
+  context.chains.close();
+  deepEqual(
+    await rowsOf(realm, "select state, amount, trim_scale(borne)::text as borne from sweeps"),
+    [{ state: "sweeping", amount: null, borne: "0.000020999999999" }],
+  );
+  const told = "select from events where type = 'deposit.forwarded'";
+  deepEqual(await rowsOf(realm, told), []);
+  equal((await fixture.account(deposit.id)).balance.total, "0.000000000000002");
+});
+
 Deno.test("coins that a sweep takes along before they are credited are credited, and go on", async () => {
   const env = { LITECOIN_TESTNET_CONFIRMATIONS: "4" };
   await using funded = await openUtxoRamp({ ...LITECOIN, env });
@@ -285,7 +310,7 @@ Deno.test("tokens that a sweep takes along before they are credited are credited
 /** Books the end of a sweep that says it sent so much, for such a fee. */
 async function settleCrafted(
   fixture: RampFixture,
-  of: { account: string; ramp: string; sent: bigint; fee: bigint },
+  of: { account: string; ramp: string; sent: bigint; fee: bigint; contract?: string },
 ): Promise<void> {
   const { realm } = fixture;
   const actor = { ...realm.admin.actor, at: Date.now() };
@@ -301,7 +326,7 @@ async function settleCrafted(
       from addresses d join addresses r on r.account = d.ramp where d.account = ${of.account}`;
     await tx`update sweeps set state = 'sweeping', order_id = ${id} where id = ${sweep.id}`;
     const ended = { state: "done" as const, amount: `${of.sent}`, fee: `${of.fee}` };
-    const order = (await selectOrder(tx, id))!;
+    const order = { ...(await selectOrder(tx, id))!, contract: of.contract ?? "" };
     await settleSweep(tx, actor, { ...order, ...ended, hash: "h", height: 1 });
   }, { lockLedger: true });
 }
