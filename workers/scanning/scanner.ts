@@ -32,6 +32,7 @@ import { recoverPaid } from "./passed_addresses.ts";
 import { beginCursor } from "./ramp_opening.ts";
 import { logFailure, logRecovery } from "./scan_failures.ts";
 import { foundIn, scanAgain } from "./second_scan.ts";
+import { warningOf } from "./chain_warnings.ts";
 import { askTold, TOLD_MAX } from "./told_attempts.ts";
 import { readTimedHead } from "./timed_quarantines.ts";
 
@@ -137,18 +138,13 @@ function assertPlausible(chain: Chain, head: Head, known: CursorRow, now: number
 
 /** Records problems for operators: nodes that contradict each other, deposits that wait. */
 async function warn(context: WorkerContext, chain: Chain, known: CursorRow): Promise<void> {
-  const count = await reading(context.pool, (db) => countUnconfirmed(db, known, UNCONFIRMED));
-  const waiting = count === 0 ? [] : [`${count} deposits wait until enough nodes confirm them`];
-  const gone = chain.traits.coins
-    ? await reading(context.pool, (db) => countSpenderless(db, known))
-    : 0;
-  const lost = gone === 0 ? [] : [`${gone} coins are gone, and no block shows their spenders`];
   const of = { ramps: null, limit: TOLD_MAX };
-  const told = (await reading(context.pool, (db) => selectTold(db, known, of))).map((one) =>
-    `too few nodes say that block ${one.height} has ${one.hash}, which was given up`
-  );
-  const warnings = [...told, ...lost, ...waiting, ...chain.reports()];
-  const warning = warnings.length === 0 ? null : warnings.join("; ").slice(0, 500);
+  const warning = warningOf({
+    told: await reading(context.pool, (db) => selectTold(db, known, of)),
+    gone: chain.traits.coins ? await reading(context.pool, (db) => countSpenderless(db, known)) : 0,
+    unconfirmed: await reading(context.pool, (db) => countUnconfirmed(db, known, UNCONFIRMED)),
+    reports: chain.reports(),
+  });
   if (warning === known.warning) return;
   await writing(context.pool, (db) => updateWarning(db, known, warning));
   if (warning === null) return;
