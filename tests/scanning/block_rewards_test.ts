@@ -1,4 +1,4 @@
-/** Coins that a block pays out to validators without a transaction (EIP-4895), at own and at linked addresses. */
+/** Coins that a block pays out to validators without a transaction (EIP-4895), and as tips, at own and at linked addresses. */
 import { deepEqual, equal } from "node:assert/strict";
 import { NodeError, type Trick } from "../support/nodes/faulty_node.ts";
 import { mineUntil } from "../support/ramp_fixture.ts";
@@ -67,6 +67,41 @@ Deno.test("what blocks pay out to validators is neither a deposit nor unexplaine
     await fixture.mine();
     await mineUntil(fixture, async () => (await fixture.account(one.id)).balance.total === "1");
     equal((await chainOf(fixture)).unexplained, 0);
+    equal((await rowsOf(realm, "select 1 from unexplained_gains")).length, 0);
+  } finally {
+    await staged.end();
+  }
+});
+
+Deno.test("tips of transactions to a block's fee recipient are neither a deposit nor unexplained, beside a hidden payment too", async () => {
+  const staged = await among("h");
+  const { fixture } = staged;
+  try {
+    const { anvil, realm } = fixture;
+    const ramp = await fixture.ramp();
+    const one = await fixture.address(ramp.id);
+    const batcher = await anvil.deploy("Batcher");
+    await fixture.mine(2);
+    await anvil.rpc("anvil_setCoinbase", one.address);
+    const tip = `0x${(3n * GWEI).toString(16)}`;
+    const prices = {
+      maxPriorityFeePerGas: tip,
+      maxFeePerGas: `0x${(100n * GWEI).toString(16)}`,
+      gas: "0x186a0",
+    };
+    const [from] = await anvil.rpc<string[]>("eth_accounts");
+    await anvil.rpc("eth_sendTransaction", { from, to: LINKED, value: "0x1", ...prices });
+    await fixture.mine(3);
+    const tips = BigInt(await anvil.rpc<string>("eth_getBalance", one.address, "latest"));
+    equal(tips, 21_000n * 3n * GWEI);
+    equal((await chainOf(fixture)).unexplained, 0);
+    const data = CALLS.encodeFunctionData("payCoin", [[one.address], ETHER]);
+    const value = `0x${ETHER.toString(16)}`;
+    await anvil.rpc("eth_sendTransaction", { from, to: batcher, value, data, ...prices });
+    await fixture.mine();
+    await mineUntil(fixture, async () => (await fixture.account(one.id)).balance.total === "1");
+    equal((await chainOf(fixture)).unexplained, 0);
+    deepEqual((await fixture.deposits()).map(({ amount }) => Number(amount)), [1]);
     equal((await rowsOf(realm, "select 1 from unexplained_gains")).length, 0);
   } finally {
     await staged.end();

@@ -101,8 +101,10 @@ function reader(evm: Evm): Reader {
         ? searchTransaction(evm, where.hash, watch, (transfer) => recheck(evm, transfer))
         : searchBlock(evm, where.height, watch, enough),
     balances: (holdings, height) => balancesAt(evm, holdings, height),
-    rewards: (address, above, upTo) =>
-      evm.nodes.ask((peer) => rewardsBetween(peer, address, { above, upTo })),
+    rewards: (address, above, upTo) => {
+      const of = { above, upTo, tips: evm.table.id === "ETHEREUM" };
+      return evm.nodes.ask((peer) => rewardsBetween(peer, address, of));
+    },
     nonces: {
       count: (address) => noncesOf(evm, address),
       countAt: (addresses, height) => evm.nodes.ask((peer) => countsAt(peer, addresses, height)),
