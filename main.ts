@@ -54,6 +54,10 @@ const COMMANDS: Readonly<Record<CommandName, () => Promise<Loaded>>> = {
     );
     return { run, read };
   },
+  async networks() {
+    const { networks: run, readNetworksArguments: read } = await import("./commands/networks.ts");
+    return { run, read };
+  },
   async audit() {
     const { audit: run, readAuditArguments: read } = await import("./commands/audit.ts");
     return { run, read };

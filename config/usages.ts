@@ -28,6 +28,11 @@ export const COMMANDS = {
     "[--list] [--paid <withdrawal>]… [--unpaid <withdrawal>]… [--loss <transaction>]… [--payment <transaction>=<withdrawal>]… [--gap 10000] [--back 5000] [--behind]",
     "--join",
   ],
+  networks: [
+    "lists which networks the nodes of chains were found to be of, where several would do, or forgets one",
+    "",
+    "--forget <chain> <network>, where a test network was begun anew",
+  ],
   audit: [
     "recomputes every balance, block, supply and hash and reports differences",
     "[--realm <id>] [--expect <seq>:<hash>] [--rebuild] [--archive <folder>]",

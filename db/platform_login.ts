@@ -30,12 +30,14 @@ export async function updatePlatformLogin(tx: Tx, login: Uint8Array): Promise<vo
 /** All rights of the role; each start states them again. */
 const RIGHTS = `
   revoke all on tiers, realms, application_keys, realm_provisioning, usage, signing_keys, idempotency, audit, rates, leases,
-    installation, installation_witnesses, realm_faults, own_addresses, realm_steps, realm_measurements, whatsapp_interactions, realm_moves, migrations from :role;
+    installation, installation_witnesses, realm_faults, own_addresses, network_identities, realm_steps, realm_measurements,
+    whatsapp_interactions, realm_moves, migrations from :role;
   grant usage on schema platform to :role;
   grant select on tiers, realms, application_keys, realm_provisioning, usage, signing_keys, idempotency, audit, rates, leases,
-    installation, installation_witnesses, realm_faults, own_addresses, realm_steps, realm_measurements, whatsapp_interactions, realm_moves, migrations to :role;
+    installation, installation_witnesses, realm_faults, own_addresses, network_identities, realm_steps, realm_measurements,
+    whatsapp_interactions, realm_moves, migrations to :role;
   grant insert, update, delete on usage, signing_keys, idempotency, rates, leases, realm_provisioning, installation_witnesses,
-    realm_faults, own_addresses, realm_steps, realm_measurements, whatsapp_interactions to :role;
+    realm_faults, own_addresses, network_identities, realm_steps, realm_measurements, whatsapp_interactions to :role;
   grant insert on audit, application_keys to :role;
   grant update (revoked_at) on application_keys to :role;
   grant update (name, country, accounting_currency, tier, settings, realm_key, previous_realm_key, error, updated_at)

@@ -89,6 +89,15 @@ table migrations (
 )
 constraint migrations_pkey PRIMARY KEY (number)
 
+table network_identities (
+  chain text not null
+  network text not null
+  identity text not null
+  decided_at timestamp with time zone not null default now()
+)
+constraint network_identities_identity_check CHECK ((identity <> ''::text))
+constraint network_identities_pkey PRIMARY KEY (chain, network)
+
 table own_addresses (
   digest bytea not null
   realm uuid not null

@@ -67,3 +67,13 @@ create table realm_steps (
   next jsonb not null default '[]' check (jsonb_typeof(next) = 'array')
 );
 comment on table realm_steps is 'The step at which each realm''s schema was last found; one restored alone stands at another.';
+
+create table network_identities (
+  chain text not null,
+  network text not null,
+  identity text not null check (identity <> ''),
+  decided_at timestamptz not null default now(),
+  primary key (chain, network)
+);
+comment on table network_identities is 'Which network the nodes of a chain were found to be of, where several would do; nodes of another one are refused from then on.';
+comment on column network_identities.identity is 'The chain id on EVM chains, elsewhere the first block.';

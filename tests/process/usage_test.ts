@@ -81,6 +81,7 @@ Deno.test("wrong arguments are refused before the settings are read or the datab
     "rotate-master-key": ["now", /takes no now$/],
     "rotate-platform-key": ["now", /takes no now$/],
     reconcile: ["--gap much", /^much is no number$/],
+    networks: ["--forget PURSECOIN main", /^PURSECOIN is no chain$/],
     audit: ["--realm 7", /^7 is no id of a realm$/],
     archive: ["--when", /^Unknown option '--when'/],
     backup: ["--keep 0", /^--keep is a number from 1/],

@@ -6,37 +6,45 @@ import { ChainError } from "./chain.ts";
 import type { IdentityWitnesses, Peer } from "./peer.ts";
 import { agreedGroupOf, groupsOf, hearAll, type Heard, unconfirmed } from "./quorum.ts";
 
+/** Which network the nodes of a chain were found to be of, where it outlives the process. */
+export interface KeptIdentity {
+  /** Gives the id that is kept; null: none is. */
+  read(): Promise<string | null>;
+  /** Keeps an id, unless one is kept. Gives the id that is kept then: another process may have been first. */
+  keep(id: string): Promise<string>;
+}
+
 /** How nodes are identified. */
-export interface IdentityRules<Id extends string | number> {
+export interface IdentityRules {
   /** Such as `ETHEREUM main`. */
   readonly network: string;
   /** Asks a node for the id of its network. */
-  readonly ask: (peer: Peer) => Promise<Id>;
+  readonly ask: (peer: Peer) => Promise<string>;
   /** The only id that will do; null where several do. */
-  readonly only: Id | null;
+  readonly only: string | null;
   /** Tells whether an id will do, where several do. */
-  readonly fits: (id: Id) => boolean;
+  readonly fits: (id: string) => boolean;
+  /** Where the decision is kept; null: in this process alone. */
+  readonly kept?: KeptIdentity | null;
 }
 
 /** Identifies nodes. */
-export interface Identity<Id extends string | number> {
+export interface Identity {
   /**
-   * Proves that a node is of the network. Where several would do, as many nodes as the quorum decide which one it is,
-   * and it stays so: a node that lies decides it for no other.
+   * Proves that a node is of the network. Where several would do, the one that is kept counts; where none is, as many
+   * nodes as the quorum decide which one it is, and it stays so: a node that lies decides it for no other.
    * @throws {ChainError} `wrong_chain` for a node of another network, `unavailable` while too few nodes tell theirs
    */
   readonly identify: (peer: Peer, witnesses: IdentityWitnesses) => Promise<void>;
   /** The id of the network; null while it is not decided. */
-  readonly known: () => Id | null;
+  readonly known: () => string | null;
 }
 
 /** Begins to identify the nodes of a chain. */
-export function openIdentity<Id extends string | number>(
-  rules: IdentityRules<Id>,
-): Identity<Id> {
+export function openIdentity(rules: IdentityRules): Identity {
   const { network, ask, only, fits } = rules;
   let known = only;
-  let deciding: Promise<Id> | null = null;
+  let deciding: Promise<string> | null = null;
   return {
     async identify(peer, witnesses) {
       const id = await ask(peer);
@@ -44,23 +52,31 @@ export function openIdentity<Id extends string | number>(
         throw wrongChain(peer, { id, network, must: "a test network's" });
       }
       const wanted = known ??
-        await (deciding ??= decide(rules, witnesses).then((first) => known ??= first)
+        await (deciding ??= settle(rules, witnesses).then((first) => known ??= first)
           .finally(() => deciding = null));
-      if (id !== wanted) throw wrongChain(peer, { id, network, must: wanted });
+      if (id === wanted) return;
+      const must = only === null ? `${wanted}, as was decided before` : wanted;
+      throw wrongChain(peer, { id, network, must });
     },
     known: () => known,
   };
 }
 
+/** What was decided before counts; else it is decided, and kept. */
+async function settle(rules: IdentityRules, witnesses: IdentityWitnesses): Promise<string> {
+  const { kept = null } = rules;
+  return await kept?.read() ?? await decide(rules, witnesses).then((id) => kept?.keep(id) ?? id);
+}
+
 /** Asks all nodes at once. Where a quorum of one leaves two networks alike, the preferred node decides. */
-async function decide<Id extends string | number>(
-  { network, ask, fits }: IdentityRules<Id>,
+async function decide(
+  { network, ask, fits }: IdentityRules,
   { peers, quorum }: IdentityWitnesses,
-): Promise<Id> {
-  const agreed = (some: readonly Heard<Id>[]) => agreedGroupOf(groupsOf(some, String), quorum);
+): Promise<string> {
+  const agreed = (some: readonly Heard<string>[]) => agreedGroupOf(groupsOf(some, String), quorum);
   const { heard, failures } = await hearAll(peers, ask, (some) => agreed(some) !== null);
   const fitting = heard.filter(({ answer }) => fits(answer));
-  const rankOf = ({ peer }: Heard<Id>) => peers.findIndex(({ name }) => name === peer.name);
+  const rankOf = ({ peer }: Heard<string>) => peers.findIndex(({ name }) => name === peer.name);
   const [first] = fitting.toSorted((one, other) => rankOf(one) - rankOf(other));
   const group = agreed(fitting) ?? (quorum === 1 && first !== undefined ? [first] : null);
   if (group !== null) return group[0].answer;
@@ -72,7 +88,7 @@ async function decide<Id extends string | number>(
 
 function wrongChain(
   { name }: Peer,
-  { id, network, must }: { id: string | number; network: string; must: string | number },
+  { id, network, must }: { id: string; network: string; must: string },
 ): ChainError {
   const why = `${name} is of the network ${id}, for ${network} it must be ${must}`;
   return new ChainError("wrong_chain", why);

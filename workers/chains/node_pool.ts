@@ -4,6 +4,7 @@
  * @module
  */
 import { ChainError } from "./chain.ts";
+import type { KeptIdentity } from "./identity.ts";
 import {
   inRanks,
   openSingle,
@@ -48,6 +49,8 @@ export interface NodeSettings extends PeerSettings {
 export type NodeOptions = Pick<NodeSettings, "limits" | "quorum"> & {
   /** First block of the main network, where the public one's is not expected; `any` for a local one. */
   readonly genesisHash?: string | null;
+  /** Where it is kept which network the nodes are of, if several would do. */
+  readonly kept?: KeptIdentity | null;
 };
 
 /** All nodes of a chain. */

@@ -5,10 +5,12 @@
  */
 import type { ChainConfig, Config } from "../../config.ts";
 import type { Network } from "../../domain/chains/addresses.ts";
+import type { ChainNetwork } from "../../domain/chains/networks.ts";
 import { type ChainId, chainInfo } from "../../domain/assets.ts";
 import { type Chain, ChainError } from "./chain.ts";
 import { isCoinChain } from "./bitcoin/networks.ts";
 import { isEvm } from "./evm/networks.ts";
+import type { KeptIdentity } from "./identity.ts";
 import type { NodeOptions } from "./node_pool.ts";
 
 /** A chain, with its main or its test network as configured. */
@@ -36,8 +38,15 @@ export interface Chains {
   close(): void;
 }
 
-/** Makes the registry; nothing is opened yet. */
-export function openChains(config: Config["chains"]): Chains {
+/**
+ * Makes the registry; nothing is opened yet.
+ *
+ * @param identityOf where it is kept which network the nodes of a chain are of; without it, in this process alone
+ */
+export function openChains(
+  config: Config["chains"],
+  identityOf: (place: ChainNetwork) => KeptIdentity | null = () => null,
+): Chains {
   const opened = new Map<string, Promise<Chain>>();
   const nodesAt = (of: ConfiguredNetwork) => nodesOf(config[of.chain], of.testnet);
   const network = ({ chain, testnet }: ConfiguredNetwork): Network =>
@@ -58,7 +67,9 @@ export function openChains(config: Config["chains"]): Chains {
       const { timeoutMs, genesisHash } = config[of.chain];
       const { rpcUrls, quorum } = nodesAt(of);
       const limits = timeoutMs === null ? {} : { timeoutMs };
-      const chain = openChain(of.chain, network(of), rpcUrls, { limits, quorum, genesisHash });
+      const kept = identityOf({ chain: of.chain, network: network(of) });
+      const how = { limits, quorum, genesisHash, kept };
+      const chain = openChain(of.chain, network(of), rpcUrls, how);
       opened.set(key, chain);
       // A failed opening is not kept, so the next call tries again; the caller gets the error either way.
       chain.catch(() => opened.delete(key));

@@ -16,6 +16,7 @@ import { compareRealm } from "../installation/attestation.ts";
 import { workerContext } from "../worker_context.ts";
 import { openChains } from "../chains/registry.ts";
 import { claimEpoch, inspectInstallation } from "../installation/fence.ts";
+import { keptIdentities } from "../installation/network_identities.ts";
 import { quarantineAll } from "../installation/quarantine_all.ts";
 import { type LateAnswer, type PlaceReport, type Question, reconcileRealm } from "./reconcile.ts";
 import { openSigner } from "../keys/signer.ts";
@@ -187,7 +188,7 @@ async function reconcileRealms(
   options: Parameters<typeof reconcileRealm>[1],
 ): Promise<RealmReport[]> {
   const { config, database, log, masterKey, progress } = dependencies;
-  const chains = openChains(config.chains);
+  const chains = openChains(config.chains, keptIdentities(database.platform));
   const shared = { log, chains, signer: openSigner(masterKey, Date.now), now: Date.now };
   const { signal } = new AbortController(); // the command runs to its end
   const reports: RealmReport[] = [];

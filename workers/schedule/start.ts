@@ -10,6 +10,7 @@ import { scheduleTicks } from "./edge_tick.ts";
 import { isRealmApart } from "../installation/attestation.ts";
 import { openDatabaseClock } from "../installation/database_clock.ts";
 import { openFence } from "../installation/fence.ts";
+import { keptIdentities } from "../installation/network_identities.ts";
 import { startChainPoller } from "../scanning/chain_poller.ts";
 import { openExchangeGateway } from "../gateways/exchanges/gateway.ts";
 import { openMessaging } from "../gateways/messages.ts";
@@ -57,7 +58,7 @@ export async function startWorkers(options: WorkersOptions): Promise<Runner> {
     loop: !edge,
   });
   await fence.fault(); // logs a fault before any work starts
-  const chains = openChains(config.chains);
+  const chains = openChains(config.chains, keptIdentities(platform));
   const signer = openSigner(masterKey, Date.now, fence);
   const people = openPeople(config, secrets, platform);
   const isApart = async (target: Pick<RealmTarget, "realm" | "pool">) => {

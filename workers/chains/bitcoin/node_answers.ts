@@ -6,6 +6,7 @@
 import type { Network } from "../../../domain/chains/addresses.ts";
 import { malformedAnswer, readList, readRecord, readText } from "../answers.ts";
 import { ChainError } from "../chain.ts";
+import { openIdentity } from "../identity.ts";
 import {
   allOf,
   type NodeOptions,
@@ -65,19 +66,31 @@ export function openCoinNodes(
   id: CoinChainId,
   network: Network,
   urls: readonly string[],
-  { limits, quorum }: NodeOptions = {},
+  { limits, quorum, kept }: NodeOptions = {},
 ): Nodes {
+  const public_ = GENESIS[`${id} ${network}`] ?? [];
+  const { identify } = openIdentity({
+    network: `${id} ${network}`,
+    ask: (peer) => firstBlockOf(peer, id, network),
+    only: public_.length === 1 ? public_[0] : null,
+    fits: () => true, // others are refused as soon as they are asked
+    kept,
+  });
   const most = { bytesMax: COIN_TABLES[id].blockBytesMax, timeoutMs: 60_000, exactNumbers: true };
   return plainRefusals(openNodes({
     urls,
     quorum,
     limits: { ...most, ...limits },
-    identify: (peer) => identify(peer, id, network),
+    identify,
     blamesNode,
   }));
 }
 
-async function identify(peer: Peer, id: CoinChainId, network: Network): Promise<void> {
+/**
+ * Gives the first block of a node, whose network's name is that of the network.
+ * @throws {ChainError} `wrong_chain` of a node that shows itself to be of another network
+ */
+async function firstBlockOf(peer: Peer, id: CoinChainId, network: Network): Promise<string> {
   const wrong = (why: string) =>
     new ChainError("wrong_chain", `${peer.name} is not of ${id} ${network}: ${why}`);
   const [info, genesis] = await Promise.all([
@@ -87,16 +100,19 @@ async function identify(peer: Peer, id: CoinChainId, network: Network): Promise<
   const name = readText(readRecord(info, "a chain").chain, "a network's name");
   if (!NETWORK_NAMES[network].includes(name)) throw wrong(`it calls itself ${plain(name)}`);
   const first = hash(genesis);
-  const public_ = Object.values(GENESIS).flat();
-  const fits = network === "regtest"
-    ? !public_.includes(first)
-    : GENESIS[`${id} ${network}`]?.includes(first);
-  if (!fits) throw wrong(`its first block is ${first}`);
-  if (network !== "main" || (id !== "BITCOIN" && id !== "BITCOIN_CASH")) return;
+  if (!firstBlockFits(first, id, network)) throw wrong(`its first block is ${first}`);
+  if (network !== "main" || (id !== "BITCOIN" && id !== "BITCOIN_CASH")) return first;
   const fork = hash(await told(peer, "getblockhash", [CASH_FORK.height]));
   if ((fork === CASH_FORK.hash) !== (id === "BITCOIN_CASH")) {
     throw wrong(`its block ${CASH_FORK.height} is ${fork}`);
   }
+  return first;
+}
+
+function firstBlockFits(first: string, id: CoinChainId, network: Network): boolean {
+  return network === "regtest"
+    ? !Object.values(GENESIS).flat().includes(first)
+    : GENESIS[`${id} ${network}`]?.includes(first) ?? false;
 }
 
 /** Asks a question that every node must answer; a refusal is a fault of the node. */

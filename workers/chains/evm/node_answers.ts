@@ -88,13 +88,14 @@ export function openEvmNodes(
   chain: EvmChainId,
   network: Network,
   urls: readonly string[],
-  how: NodeOptions = {},
+  { kept, ...how }: NodeOptions = {},
 ): EvmNodes {
   const { identify, known } = openIdentity({
     network: `${chain} ${network}`,
     ask: askChainId,
-    only: network === "main" ? chainInfo(chain).evmChainId!.main : null,
-    fits: (id) => !MAIN_CHAIN_IDS.has(id),
+    only: network === "main" ? String(chainInfo(chain).evmChainId!.main) : null,
+    fits: (id) => !MAIN_CHAIN_IDS.has(Number(id)),
+    kept,
   });
   const nodes = plainRefusals(openNodes({ urls, ...how, identify, blamesNode }));
   return {
@@ -102,14 +103,14 @@ export function openEvmNodes(
     async chainId() {
       const told = known() ?? await nodes.ask(askChainId);
       // Whoever answered has proven its network, and what was proven counts.
-      return known() ?? told;
+      return Number(known() ?? told);
     },
   };
 }
 
-async function askChainId(peer: Peer): Promise<number> {
+async function askChainId(peer: Peer): Promise<string> {
   try {
-    return number(await peer.call("eth_chainId", []), "a chain id");
+    return String(number(await peer.call("eth_chainId", []), "a chain id"));
   } catch (error) {
     if (!(error instanceof RpcError)) throw error;
     throw new ChainError("unavailable", `${peer.name} does not tell its chain: ${error.message}`);

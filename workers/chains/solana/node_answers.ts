@@ -32,7 +32,7 @@ export interface SolanaBlock extends Block {
 export function openSolanaNodes(
   network: Network,
   urls: readonly string[],
-  { genesisHash = null, limits, ...how }: NodeOptions = {},
+  { genesisHash = null, limits, kept, ...how }: NodeOptions = {},
 ): Nodes {
   const main = genesisHash ?? GENESIS_HASHES.main;
   const { identify } = openIdentity({
@@ -40,6 +40,7 @@ export function openSolanaNodes(
     ask: askGenesis,
     only: network === "main" && main !== "any" ? main : null,
     fits: (genesis) => network === "main" || genesis !== GENESIS_HASHES.main,
+    kept,
   });
   const exact = { exactNumbers: "integers" as const, ...limits };
   return plainRefusals(openNodes({ urls, ...how, limits: exact, identify, blamesNode }));

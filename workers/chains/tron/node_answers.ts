@@ -26,7 +26,7 @@ const NODE_FAULTS =
 export function openTronNodes(
   network: Network,
   urls: readonly string[],
-  { limits, quorum, genesisHash = null }: NodeOptions = {},
+  { limits, quorum, kept, genesisHash = null }: NodeOptions = {},
 ): Nodes {
   const main = genesisHash?.toLowerCase() ?? MAIN_GENESIS;
   const { identify } = openIdentity({
@@ -34,6 +34,7 @@ export function openTronNodes(
     ask: genesisOf,
     only: network === "main" && main !== "any" ? main : null,
     fits: (first) => network === "main" || first !== MAIN_GENESIS,
+    kept,
   });
   const nodes = openNodes({
     urls,
