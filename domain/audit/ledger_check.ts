@@ -10,10 +10,12 @@ import {
   selectMismatches,
 } from "../../db/audit/ledger_check.ts";
 import type { Pool, Tx } from "../../db/database.ts";
+import type { WrongRow } from "../../db/audit/archived_rows.ts";
 import { selectHash } from "../../db/audit/hash_chain.ts";
 import { snapshot } from "../../db/transaction.ts";
 import { type ChainEnd, recomputeTrail } from "./trail_chain.ts";
 import { DomainError } from "../errors.ts";
+import { comparing } from "./archived_rows.ts";
 import { GENESIS } from "./chain_links.ts";
 import {
   type ArchivedRows,
@@ -34,6 +36,7 @@ export type MismatchCode =
   | "audit.hash_mismatch"
   | "audit.seq_missing"
   | "archive.files"
+  | "archive.rows"
   | "seal.head_mismatch";
 
 /** How far the chain of hashes and that of the audit trail were recomputed. */
@@ -125,9 +128,11 @@ async function checkChain(
   tx: Tx,
   mismatches: Mismatch[],
   onSteps: (count: number) => void,
-  archive?: ArchivedRows,
+  files?: ArchivedRows,
 ): Promise<Recomputed> {
   let done = 0;
+  const wrong: WrongRow[] = [];
+  const archive = files && comparing(tx, files, (some) => wrong.push(...some));
   const chain = await recomputeAll(tx, (share) => {
     onSteps(share);
     done += share;
@@ -138,6 +143,10 @@ async function checkChain(
     return recomputeAll(tx);
   });
   if (archive !== undefined && chain.break === null) await checkEnd(archive, mismatches);
+  const count = wrong.length;
+  for (const row of wrong.slice(0, LISTED_MAX)) {
+    mismatches.push({ ...row, code: "archive.rows", count });
+  }
   onSteps(1 - done);
   if (chain.break !== null) mismatches.push(breakOf(chain.break));
   return chain;

@@ -1,10 +1,13 @@
 /** Linked value and deposits whose transactions are archived. @module */
 import { deepEqual, equal } from "node:assert/strict";
-import { checkLedger } from "../../domain/audit/ledger_check.ts";
+import type { Tx } from "../../db/database.ts";
+import { checkLedger, checkWithin } from "../../domain/audit/ledger_check.ts";
 import { deriveAddress } from "../../domain/chains/derivation.ts";
+import { archivedTransactions } from "../../workers/archive/proofs.ts";
 import { extendHashChain } from "../../workers/audit/hash_chain.ts";
 import { archiveOne, BOUNDS, endPart, forgetKeys, liveAt } from "../support/archives.ts";
 import { mineUntil, openRampFixture } from "../support/ramp_fixture.ts";
+import { tampering } from "../support/tamper.ts";
 
 const ETHER = 10n ** 18n;
 const DAY_MS = 86_400_000;
@@ -45,11 +48,25 @@ Deno.test("archived deposits are counted, linked value goes on behind them, and 
   const folder = await Deno.makeTempDir();
   await archiveOne(realm, folder);
   deepEqual(await figures(), took);
+  const files = () => archivedTransactions(realm.pool, realm.id, { folder, identities: null });
   const sound = async () => {
     await extendHashChain(realm.pool, Date.now);
-    deepEqual((await checkLedger(realm.pool)).mismatches, []);
+    deepEqual((await checkLedger(realm.pool, undefined, undefined, files())).mismatches, []);
   };
   await sound();
+  // Without the files nothing tells which payment was credited.
+  for (
+    const change of [
+      "update deposits set hash = overlay(hash placing 'ffff' from 3)",
+      "update deposits set credited = credited + 1, amount = amount + 1",
+      "update deposits set transaction = null",
+    ]
+  ) {
+    const check = (tx: Tx) => checkWithin(tx, undefined, undefined, files());
+    const { mismatches } = await tampering(realm, [change], check);
+    const found = mismatches.filter(({ code }) => code === "archive.rows");
+    deepEqual(found.map(({ count }) => count), [2, 2], change);
+  }
   deepEqual((await fixture.account(account)).balance, { total: "3", available: "0", linked: "3" });
   const listed = (await send("GET", "/v1/deposits?pageSize=10")).body.rows;
   equal(listed.length, 2);

@@ -1,0 +1,62 @@
+/**
+ * Comparison of archived transactions, as their files have them, with the rows beside the ledger that name them. What the
+ * checks of {@link CHECKS} compare with rows of `transactions` is compared here with those that have left.
+ * @module
+ */
+import type { Tx } from "../database.ts";
+import type { LinkableTransaction } from "./hash_chain.ts";
+
+/** A row that says something else than its archived transaction. */
+export interface WrongRow {
+  subject: string;
+  expected: string | null;
+  found: string | null;
+}
+
+const PAYMENT =
+  "jsonb_build_object('chain', d.chain, 'network', d.network, 'hash', d.hash, 'index', d.index)";
+
+/** Each statement reads the archived transactions `t`, and looks the rows up that name them. */
+const COMPARISONS: readonly string[] = [
+  // A deposit is of the payment that was credited, and the only one of its transaction.
+  `select d.id as subject, concat_ws(' ', 'deposit', d.account, d.credited, ${PAYMENT}) as expected,
+      concat_ws(' ', t.type, t.destination, t.amount, t.seal) as found
+    from t join deposits d on d.transaction = t.id
+    where (t.type, t.destination, t.amount, t.seal) is distinct from ('deposit', d.account, d.credited, ${PAYMENT})`,
+  `select t.id, 'one deposit, or its revert', n.count::text
+    from t cross join lateral (select count(*) as count from deposits d where d.transaction = t.id) n
+    where t.type = 'deposit' and n.count <> case when watches_addresses(t.destination)
+      and exists (select from transaction_reverts r where r.reverts = t.id) then 0 else 1 end`,
+  `select w.id, concat_ws(' ', 'withdrawal', w.account, w.ramp, w.charged - w.surcharge),
+      concat_ws(' ', t.type, t.source, t.destination, t.amount)
+    from t join withdrawals w on w.transaction = t.id
+    where (t.type, t.source, t.destination, t.amount)
+      is distinct from ('withdrawal', w.account, w.ramp, w.charged - w.surcharge)`,
+  `select b.id, concat_ws(' ', 'capture', b.account, b.captured), concat_ws(' ', t.type, t.source, t.amount)
+    from t join blocks b on b.transaction = t.id
+    where (t.type, t.source, t.amount) is distinct from ('capture', b.account, b.captured)`,
+  `select t.id, t.reference, (select r.reference from transaction_references r where r.transaction = t.id)
+    from t where t.reference is distinct from
+      (select r.reference from transaction_references r where r.transaction = t.id)`,
+  `select t.id, t.reverts::text, (select r.reverts from transaction_reverts r where r.transaction = t.id)::text
+    from t where t.reverts is distinct from
+      (select r.reverts from transaction_reverts r where r.transaction = t.id)`,
+];
+
+/** Of an archived transaction, what rows that name it repeat. */
+export type NamedTransaction =
+  & Pick<LinkableTransaction, "id" | "type" | "source" | "destination" | "amount">
+  & Pick<LinkableTransaction, "seal" | "reference" | "reverts">;
+
+/** Finds the rows that name archived transactions and say something else. */
+export async function selectWrongRows(
+  tx: Tx,
+  archived: readonly NamedTransaction[],
+): Promise<WrongRow[]> {
+  return await tx.unsafe<WrongRow[]>(
+    `with t as materialized (select * from jsonb_to_recordset($1::text::jsonb) as t(id uuid, type text,
+        source uuid, destination uuid, amount numeric, seal jsonb, reference text, reverts uuid))
+      select subject::text as subject, expected, found from (${COMPARISONS.join(" union all ")}) q`,
+    [JSON.stringify(archived)],
+  );
+}
