@@ -1,10 +1,12 @@
 /** Which of several networks the nodes of a chain are of: they decide it together, and once. */
-import { equal, match, rejects } from "node:assert/strict";
+import { deepEqual, equal, match, rejects } from "node:assert/strict";
 import { ChainError } from "../../workers/chains/chain.ts";
 import { openEvm } from "../../workers/chains/evm/chain.ts";
+import { openCoins } from "../../workers/chains/bitcoin/chain.ts";
 import { openSolana } from "../../workers/chains/solana/chain.ts";
 import { rich, startAnvil } from "../support/nodes/anvil.ts";
 import { type FaultyNode, startFaultyNode, type Trick } from "../support/nodes/faulty_node.ts";
+import { hasLitecoind, startLitecoind } from "../support/nodes/litecoind.ts";
 import { startSurfpool } from "../support/nodes/surfpool.ts";
 import { openTronPlay } from "./tron/fixture.ts";
 import { failsAs } from "./conformance.ts";
@@ -85,4 +87,21 @@ Deno.test("Tron: the first block of a network that is not the public one is deci
   const chain = await play.open([lying.url, second.url, third.url]);
   await play.node.mine(3);
   equal((await chain.head()).height, (await play.chain.head()).height);
+});
+
+Deno.test({
+  name:
+    "LTC: the first block of a network that is not a public one is decided by as many nodes as the quorum",
+  ignore: !hasLitecoind(),
+  fn: async () => {
+    await using node = await startLitecoind();
+    const other: Trick = ({ method, params: [height] }) =>
+      method === "getblockhash" && height === 0 ? "ab".repeat(32) : undefined;
+    const nodes = [other, undefined, undefined].map((trick) => startFaultyNode(node.url, trick));
+    const chain = await openCoins("LITECOIN", "regtest", nodes.map(({ url }) => url));
+    equal((await chain.head()).height, await node.rpc<number>("getblockcount"));
+    deepEqual([...new Set(nodes[0].asked)], ["getblockchaininfo", "getblockhash"]);
+    chain.close();
+    for (const one of nodes) await one.abort();
+  },
 });

@@ -88,13 +88,14 @@ Deno.test({
     await using fixture = await openLitecoindFixture("LITECOIN");
     const { payer, party, amount, node } = fixture;
     const down = "http://127.0.0.1:9";
+    const genesis = await node.rpc<string>("getblockhash", 0);
     await using lying = startFaultyNode(
       node.url.replace("test:test@", ""),
       ({ method }) =>
         method === "getblockchaininfo"
           ? { chain: "regtest" }
           : method === "getblockhash"
-          ? "ab".repeat(32)
+          ? genesis
           : method === "sendrawtransaction"
           ? "cd".repeat(32)
           : undefined,
