@@ -3124,7 +3124,7 @@ export interface paths {
         post?: never;
         /**
          * Lift a stop
-         * @description For administrators of the realm with a login of the last 10 minutes, and for the operator. The record stays.
+         * @description For administrators of the realm with a login of the last 10 minutes, and for the operator. One that a restored realm began with the operator alone lifts. The record stays.
          */
         delete: operations["liftStop"];
         options?: never;

@@ -1850,6 +1850,7 @@ table stops (
   destinations text[]
   reason text not null
   owner uuid
+  restored boolean not null default false
   lifted_by uuid
   lifted_at timestamp with time zone
   created_at timestamp with time zone not null
@@ -1861,12 +1862,13 @@ constraint stops_destination_check CHECK (((length(destination) >= 1) AND (lengt
 constraint stops_lifted CHECK (((lifted_by IS NULL) OR (lifted_at IS NOT NULL)))
 constraint stops_pkey PRIMARY KEY (id)
 constraint stops_reason_check CHECK (((length(reason) >= 1) AND (length(reason) <= 500)))
+constraint stops_restored CHECK (((NOT restored) OR ((owner IS NULL) AND (lifted_by IS NULL))))
 constraint stops_what_check CHECK ((what = ANY (ARRAY['moves'::text, 'signing'::text])))
 CREATE INDEX stops_active ON stops USING btree (what) WHERE (lifted_at IS NULL)
 CREATE INDEX stops_owner ON stops USING btree (owner, id)
 CREATE TRIGGER stops_keep BEFORE UPDATE ON stops FOR EACH ROW EXECUTE FUNCTION keep_stop()
 CREATE TRIGGER stops_noted AFTER INSERT ON stops REFERENCING NEW TABLE AS fresh FOR EACH STATEMENT EXECUTE FUNCTION note_new_rows()
-CREATE TRIGGER stops_noted_change AFTER UPDATE OF id, what, asset, chain, chain_assets, account, user_id, destination, destinations, reason, owner, lifted_by, lifted_at, created_at ON stops FOR EACH ROW EXECUTE FUNCTION note_changed_row()
+CREATE TRIGGER stops_noted_change AFTER UPDATE OF id, what, asset, chain, chain_assets, account, user_id, destination, destinations, reason, owner, restored, lifted_by, lifted_at, created_at ON stops FOR EACH ROW EXECUTE FUNCTION note_changed_row()
 CREATE TRIGGER stops_noted_end AFTER DELETE ON stops FOR EACH ROW EXECUTE FUNCTION note_changed_row()
 CREATE TRIGGER stops_stay BEFORE DELETE OR TRUNCATE ON stops FOR EACH STATEMENT EXECUTE FUNCTION refuse_change()
 

@@ -62,14 +62,20 @@ export const stopRoutes: readonly AnyRoute[] = [
     operation: "liftStop",
     summary: "Lift a stop",
     description: "For administrators of the realm with a login of the last 10 minutes, and for " +
-      "the operator. The record stays.",
+      "the operator. One that a restored realm began with the operator alone lifts. The record stays.",
     access: "platform or user",
     freshLogin: true,
     params: ById,
     query: OfRealm,
     status: 200,
     answer: StopView,
-    errors: ["permission.role", "permission.scope", "realm.not_found", "stop.not_found"],
+    errors: [
+      "permission.role",
+      "permission.scope",
+      "permission.owner",
+      "realm.not_found",
+      "stop.not_found",
+    ],
     handle: async (call) => {
       const whose = await namedRealm(call, call.query.realm);
       return await command({ ...call, ...whose }, async (tx) => {

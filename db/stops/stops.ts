@@ -19,6 +19,8 @@ export interface StopRow {
   reason: string;
   /** Null for the operator of the installation. */
   owner: string | null;
+  /** Whether a restored realm began with it: only the operator lifts it. */
+  restored: boolean;
   lifted_by: string | null;
   lifted_at: number | null;
   created_at: number;
@@ -36,6 +38,7 @@ const COLUMNS = [
   "destinations",
   "reason",
   "owner",
+  "restored",
   "lifted_by",
   "lifted_at",
   "created_at",

@@ -12,8 +12,8 @@ export interface RestoredStops {
 }
 
 /**
- * Sets a stop of moves and one of signing for the whole realm, as the operator of the installation would, with a line
- * of the audit trail for each. The transaction is the one that restores the realm: nobody finds it without them.
+ * Sets a stop of moves and one of signing for the whole realm, which the operator of the installation alone lifts, with
+ * a line of the audit trail for each. The transaction is the one that restores the realm: nobody finds it without them.
  *
  * @param by.at milliseconds
  */
@@ -27,7 +27,7 @@ export async function stopRestored(
     await addStop(tx, { scopes: cumulativeScopes("realm"), at: by.at }, {
       ...{ id: stops[what], what, reason: by.reason, created_at: idTime(stops[what]) },
       ...{ asset: null, chain: null, chain_assets: null, account: null, user_id: null },
-      ...{ destination: null, destinations: null, owner: null },
+      ...{ destination: null, destinations: null, owner: null, restored: true },
     });
   }
   const lines = Object.values(stops).map((entity) => {

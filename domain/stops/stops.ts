@@ -166,6 +166,7 @@ export async function setStop(
     destinations: target?.destinations ?? null,
     reason: input.reason,
     owner: actor.kind === "user" ? actor.user : null,
+    restored: false,
     created_at: idTime(id),
   };
   return await addStop(tx, actor, row);
@@ -183,14 +184,19 @@ export async function addStop(
 }
 
 /**
- * Lifts a stop; one that was lifted before stays as it is.
+ * Lifts a stop; one that was lifted before stays as it is. One that a restored realm began with the operator alone lifts:
+ * a user of the time of the backup may have lost its rights since.
  *
- * @throws {DomainError} permission.role, permission.scope, stop.not_found
+ * @throws {DomainError} permission.role, permission.scope, permission.owner, stop.not_found
  */
 export async function liftStop(tx: Tx, actor: Actor, id: string): Promise<StopRow> {
   assertRealmAdmin(actor);
   const [found] = isId(id) ? await selectStops(tx, [id]) : [];
   if (found === undefined) throw notFound("stop.not_found");
+  if (found.restored && found.lifted_at === null && actor.kind !== "operator") {
+    const why = "the realm was restored with this stop: the operator of the installation lifts it";
+    throw new DomainError("permission.owner", why);
+  }
   const by = { user: actor.kind === "user" ? actor.user : null, at: actor.at };
   const lifted = await markLifted(tx, id, by);
   if (lifted === null) return found;

@@ -16,12 +16,14 @@ create table stops (
   destinations text[],
   reason text not null check (length(reason) between 1 and 500),
   owner uuid,
+  restored boolean not null default false,
   lifted_by uuid,
   lifted_at timestamptz,
   created_at timestamptz not null,
   constraint stops_chain check ((chain is null) = (chain_assets is null)),
   constraint stops_destination check ((destination is null) = (destinations is null)),
-  constraint stops_lifted check (lifted_by is null or lifted_at is not null)
+  constraint stops_lifted check (lifted_by is null or lifted_at is not null),
+  constraint stops_restored check (not restored or (owner is null and lifted_by is null))
 );
 create index stops_active on stops (what) where lifted_at is null;
 create index stops_owner on stops (owner, id);
@@ -29,6 +31,7 @@ comment on table stops is 'Never deleted. Set and lifted under the ledger lock, 
 comment on column stops.chain_assets is 'Codes of the assets that live on the chain.';
 comment on column stops.destinations is 'The id of an account, or an address in its canonical form on each chain that has such addresses.';
 comment on column stops.owner is 'The user who set it; null for the operator of the installation.';
+comment on column stops.restored is 'A realm that was restored began with it. Users of the time of the backup, whose rights may have ended since, do not lift it: the operator does.';
 comment on column stops.lifted_by is 'The user who lifted it; null for the operator.';
 
 -- A stop is lifted once, and otherwise stays as it was set.

@@ -1,5 +1,5 @@
 /** Restored realms that begin with stops: nobody moves what was paid since the backup. @module */
-import { deepEqual, equal, match, ok } from "node:assert/strict";
+import { deepEqual, equal, match, ok, rejects } from "node:assert/strict";
 import { locationOf } from "../../domain/realms/realms.ts";
 import { claimsOf } from "../../domain/security/sessions.ts";
 import { extendHashChain } from "../../workers/audit/hash_chain.ts";
@@ -169,6 +169,13 @@ Deno.test("a realm restored with --stop moves and signs nothing until its stops 
   const blocks = `/v1/accounts/${theirs}/blocks`;
   const block = await admin.send("POST", blocks, { amount: "3" });
   equal(block.status, 201, block.text);
+  // Its administrators are those of the time of the backup.
+  const refused = await admin.send("DELETE", `/v1/stops/${moves}`);
+  deepEqual([refused.status, refused.body.code], [403, "permission.owner"]);
+  const byHand = there.command((tx) =>
+    tx`update stops set lifted_at = now(), lifted_by = ${realm.admin.id} where id = ${moves}`
+  );
+  await rejects(byHand, { constraint_name: "stops_restored" });
   const path = `/v1/stops/${moves}?realm=${realm.id}`;
   equal((await process.send(PLATFORM_KEY)("DELETE", path)).status, 200);
   deepEqual(await give("4"), [409, "balance.insufficient"]);
@@ -189,7 +196,8 @@ Deno.test("a realm restored with --stop moves and signs nothing until its stops 
     " where w.id = $1 and a.raw is not null";
   deepEqual(await rowsOf(there, signed, [id]), []);
   equal(await paidOut(), 3n * ETHER);
-  equal((await admin.send("DELETE", `/v1/stops/${signing}`)).status, 200);
+  const lift = (send: Send) => send("DELETE", `/v1/stops/${signing}?realm=${realm.id}`);
+  equal((await lift(process.send(PLATFORM_KEY))).status, 200);
   for (let round = 0; round < 20 && (await read()).status === "PROCESSING"; round++) {
     await restored.advance();
     await anvil.mine();
