@@ -172,8 +172,10 @@ Deno.test("a realm restored with --stop moves and signs nothing until its stops 
   // Its administrators are those of the time of the backup.
   const refused = await admin.send("DELETE", `/v1/stops/${moves}`);
   deepEqual([refused.status, refused.body.code], [403, "permission.owner"]);
-  const byHand = there.command((tx) =>
-    tx`update stops set lifted_at = now(), lifted_by = ${realm.admin.id} where id = ${moves}`
+  const byHand = rowsAt(
+    url,
+    `update ${schemaOf(realm)}.stops set lifted_at = now(), lifted_by = '${realm.admin.id}'
+      where id = '${moves}'`,
   );
   await rejects(byHand, { constraint_name: "stops_restored" });
   const path = `/v1/stops/${moves}?realm=${realm.id}`;
