@@ -1,4 +1,4 @@
-import { deepEqual, equal, ok } from "node:assert/strict";
+import { deepEqual, equal, match, ok } from "node:assert/strict";
 import { checkLedger } from "../../domain/audit/ledger_check.ts";
 import { openTwoCoins } from "../support/paying_ramp.ts";
 import { COIN, follow, LITECOIN } from "../support/utxo_fixture.ts";
@@ -6,7 +6,7 @@ import { openConsolidatingRamp } from "../support/consolidation_fixture.ts";
 import { haltRealm, keepRealm, reconcile, restoreRealm } from "../support/installation.ts";
 import { hasLitecoind } from "../support/nodes/litecoind.ts";
 import { openOvertakenBatch } from "../support/overtaken_batch.ts";
-import { queue, sizeOf } from "../support/pending_withdrawals.ts";
+import { crashAt, queue, sizeOf } from "../support/pending_withdrawals.ts";
 import { driftsOf, mineUntil, openRampFixture } from "../support/ramp_fixture.ts";
 import { rowsOf } from "../support/realm.ts";
 import { installToken } from "../support/token_contracts.ts";
@@ -141,6 +141,35 @@ Deno.test({
     const fees = "select trim_scale(total)::text as total from accounts where system = 'fees'";
     deepEqual([...await rowsOf(realm, fees)], [{ total: `-${done.fee}` }]);
     equal((await fixture.coins()).length, 1);
+    deepEqual((await checkLedger(realm.pool)).mismatches, []);
+  },
+});
+
+Deno.test({
+  name:
+    "LTC: a consolidation that is planned in a dump, and was made since, ends: it is not signed once more, and another can be made",
+  ignore,
+  fn: async () => {
+    await using fixture = await openConsolidatingRamp(LITECOIN);
+    const { realm } = fixture;
+    await fixture.fund(COIN, 2n * COIN, 3n * COIN);
+    const { body: { id } } = await fixture.consolidate();
+    ok((await crashAt(fixture, "planned")).done);
+    await keepRealm(realm);
+    const { hash } = (await fixture.finish(id)).chain;
+    await restoreRealm(realm);
+    await haltRealm(realm);
+    await fixture.mine();
+    const [report] = await reconcile(realm);
+    deepEqual([report.lifted, report.taken.map((one) => one.hash)], [true, [hash]]);
+    const ended = await fixture.finish(id);
+    deepEqual([ended.status, ended.error.code], ["FAILED", "condition.failed"]);
+    match(ended.error.detail, new RegExp(`^${hash} spent its coins`));
+    equal((await fixture.coins()).length, 1);
+    deepEqual((await checkLedger(realm.pool)).mismatches, []);
+    await fixture.fund(COIN, 2n * COIN);
+    const again = await fixture.consolidate();
+    equal((await fixture.finish(again.body.id)).status, "DONE");
     deepEqual((await checkLedger(realm.pool)).mismatches, []);
   },
 });
