@@ -156,17 +156,6 @@ export async function selectDependants(
   return rows.length > 0;
 }
 
-/** Reads the transaction, in a scanned block, that has spent a coin which an order has reserved; null where none has. */
-export async function selectOvertaker(db: Db, order: string): Promise<string | null> {
-  const [row] = await db<{ spent_by: string }[]>`
-    select c.spent_by from reserved_inputs k, lateral (select c.spent_by from coins c
-      where c.chain = k.chain and c.network = k.network and c.hash = split_part(k.input, ':', 1)
-        and c.index = split_part(k.input, ':', 2)::integer and c.spent_by is not null
-        and c.spent_by <> 'unknown' offset 0) c
-    where k.order_id = ${order} limit 1`;
-  return row?.spent_by ?? null;
-}
-
 /** Reads those of some coins of an address that are known, in base units. */
 export async function selectAmounts(
   db: Db,

@@ -4,8 +4,15 @@ import { checkLedger } from "../../domain/audit/ledger_check.ts";
 import { type ReconcileOptions, reconcileRealm } from "../../workers/recovery/reconcile.ts";
 import { scanNetwork } from "../../workers/scanning/scanner.ts";
 import type { WorkerContext } from "../../workers/worker_context.ts";
-import { type FundedRamp, openFundedRamp, OUTSIDE } from "../support/evm_fixture.ts";
-import { haltRealm, keepRealm, restoreRealm } from "../support/installation.ts";
+import { advanceOrder } from "../../workers/sending/sender.ts";
+import {
+  type FundedRamp,
+  openFundedRamp,
+  OUTSIDE,
+  workerContextOf,
+} from "../support/evm_fixture.ts";
+import { haltRealm, keepRealm, reconcile, restoreRealm } from "../support/installation.ts";
+import { rowsOf } from "../support/realm.ts";
 
 const ETHER = 10n ** 18n;
 const OPTIONS: ReconcileOptions = { gap: 50, back: 100, answer: () => Promise.resolve(null) };
@@ -66,4 +73,49 @@ Deno.test("a reconciliation that is killed before it recovers a transaction reco
   const [report] = await reconcileRealm(present(funded.context), OPTIONS);
   deepEqual([report.lifted, report.obstacles, report.taken.length], [true, [], 1]);
   await assertPaidOnce(funded, made);
+});
+
+/** Takes a step of each open order of a purpose; the worker ends where one is planned, if it is told to. */
+async function step(funded: FundedRamp, purpose: string, endsPlanned = false): Promise<void> {
+  const orders = await rowsOf<{ order: string; version: number }>(
+    funded.realm,
+    `select id as order, schedule_version as version from chain_orders
+      where purpose = '${purpose}' and state in ('new', 'planned', 'signed', 'sent', 'mined') order by id`,
+  );
+  const context = await workerContextOf(funded.realm);
+  const ended = new Error("the worker has ended");
+  for (const seen of orders) {
+    await advanceOrder(present(context), seen, (passed) => {
+      if (endsPlanned && passed === "planned") throw ended;
+    }).catch((error) => equal(error, ended));
+  }
+  context.chains.close();
+}
+
+Deno.test("a nonce that a dump is about to fill, and that was filled since, is filled no second time, and nothing waits for it", async () => {
+  await using funded = await openFundedRamp();
+  const { realm, anvil } = funded;
+  await anvil.mine();
+  const [first, second] = [
+    (await funded.withdraw("1")).body.id,
+    (await funded.withdraw("1")).body.id,
+  ];
+  await step(funded, "withdrawal", true);
+  equal((await realm.admin.send("POST", `/v1/withdrawals/${first}/cancel`)).status, 200);
+  await step(funded, "fill", true);
+  await keepRealm(realm);
+  await step(funded, "fill");
+  const { chain: { hash } } = await funded.finish(second);
+  await restoreRealm(realm);
+  await haltRealm(realm);
+  const [report] = await reconcile(realm);
+  deepEqual([report.lifted, report.taken.length], [true, 2]);
+  const fills = "select state, error from chain_orders where purpose = 'fill'";
+  const [{ state }] = await rowsOf<{ state: string }>(realm, fills);
+  equal(state, "planned");
+  await step(funded, "fill");
+  const [filled] = await rowsOf<{ state: string; error: string }>(realm, fills);
+  equal(filled.state, "failed");
+  match(filled.error, /^0x[0-9a-f]{64} spent its nonce before it was signed$/);
+  await assertPaidOnce(funded, { id: second, hash });
 });

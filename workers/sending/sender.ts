@@ -47,7 +47,7 @@ import type { Broadcast, TransactionStatus } from "../chains/outgoing.ts";
 import { assertMayLeave, endInTurn } from "./departures.ts";
 import { takeReplacement } from "./found_transactions.ts";
 import { assertProven, type Drop, earlierDropOf, lossOf } from "./dropped_orders.ts";
-import { endOvertaken } from "./overtaken_plans.ts";
+import { giveUpOvertaken } from "./overtaken_plans.ts";
 import { planOrder, type Refusal } from "./planning.ts";
 import { replaceOrder } from "./replacements.ts";
 import { holdInTurn, holdOf, signedAttempts, signedOf, signPending } from "./signing.ts";
@@ -127,9 +127,9 @@ async function carryOn(work: OrderWork, given: OrderRow): Promise<number | null>
     order = await replaceOrder(work, order);
   }
   if (order.state === "mined") return await follow(work, order);
-  order = await endOvertaken(work, order) ?? await signPending(work, order);
+  order = await giveUpOvertaken(work, order) ?? await signPending(work, order);
   if (!isOpen(order)) return null;
-  if (order.state === "new") return 0; // its plan was too old to be signed
+  if (order.state === "new") return 0; // its plan was too old to be signed, or overtaken
   return await sendPending(work, order) ? POLL_MS : await follow(work, order);
 }
 

@@ -1,0 +1,26 @@
+/** Statement on transactions in blocks that took the place of a plan. @module */
+import type { Db } from "../database.ts";
+import type { OrderRow } from "./chain_orders.ts";
+
+/** Reads a transaction in a scanned block that has spent a coin, or used the nonce, of a planned order; null: none has. */
+export async function selectOvertaker(
+  db: Db,
+  { id, chain, network, sender, nonce }: Pick<
+    OrderRow,
+    "id" | "chain" | "network" | "sender" | "nonce"
+  >,
+): Promise<string | null> {
+  const [row] = await db<{ hash: string }[]>`
+    select q.hash from (
+      select c.spent_by as hash from reserved_inputs k, lateral (select c.spent_by from coins c
+        where k.input ~ '^[0-9a-f]{64}:[0-9]+$' and c.chain = k.chain and c.network = k.network
+          and c.hash = split_part(k.input, ':', 1) and c.index = split_part(k.input, ':', 2)::integer
+          and c.spent_by is not null and c.spent_by <> 'unknown' offset 0) c
+      where k.order_id = ${id}
+      union all
+      select o.hash from chain_orders o
+      where o.chain = ${chain} and o.network = ${network} and o.sender = ${sender} and o.nonce = ${nonce}
+        and o.id <> ${id} and o.height is not null and o.hash is not null) q
+    limit 1`;
+  return row?.hash ?? null;
+}
