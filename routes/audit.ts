@@ -4,6 +4,7 @@ import { AuditQuery, AuditView, readTrail } from "../domain/audit/trail.ts";
 import { withNext } from "./http/next_links.ts";
 import { type AnyRoute, route } from "./http/route.ts";
 import { searching } from "./http/concurrency_limit.ts";
+import { chargingWork } from "./http/work_meter.ts";
 
 /** The route of the trail. */
 export const auditRoutes: readonly AnyRoute[] = [
@@ -22,10 +23,13 @@ export const auditRoutes: readonly AnyRoute[] = [
     handle: async (call) => {
       const { services, realm, actor, query, signal } = call;
       const { pool } = realm!;
-      const read = () => readTrail({ realm: pool, platform: services.platform }, actor, query);
+      const pools = { realm: pool, platform: services.platform };
       // A filter may match none of millions of lines.
-      const lines = await searching(pool, read, { ...actor, signal: signal() });
-      return withNext(call, { status: 200, body: JSON.stringify(lines) }, lines);
+      return await chargingWork(call, async (timed) => {
+        const read = () => timed(() => readTrail(pools, actor, query));
+        const lines = await searching(pool, read, { ...actor, signal: signal() });
+        return withNext(call, { status: 200, body: JSON.stringify(lines) }, lines);
+      });
     },
   }),
 ];

@@ -17,6 +17,7 @@ import {
 import { query, search } from "./http/execution.ts";
 import { type AnyRoute, route } from "./http/route.ts";
 import { recomputing } from "./http/concurrency_limit.ts";
+import { chargingWork } from "./http/work_meter.ts";
 
 const TAG = "Transactions";
 
@@ -48,9 +49,12 @@ export const hashChainRoutes: readonly AnyRoute[] = [
     answer: VerifyView,
     errors: ["permission.scope"],
     handle: (call) => {
-      const verify = () => query(call, (db) => verifyChain(db, call.actor, call.query));
       const caller = { user: call.actor.user, signal: call.signal() };
-      return recomputing(call.realm!.pool, verify, caller);
+      return chargingWork(call, (timed) => {
+        const verify = () =>
+          query(call, (db) => timed(() => verifyChain(db, call.actor, call.query)));
+        return recomputing(call.realm!.pool, verify, caller);
+      });
     },
   }),
   route({

@@ -19,7 +19,6 @@ import {
   runSearch,
   type TxFor,
 } from "../../domain/command.ts";
-import { reachesRealm } from "../../domain/actor.ts";
 import { confirmed } from "../../domain/realms/attestations.ts";
 import { type NewBatch, transferMany } from "../../domain/ledger/batches.ts";
 import { DomainError } from "../../domain/errors.ts";
@@ -52,6 +51,7 @@ import {
   withHeaders,
 } from "./replica_reads.ts";
 import { type Readiness, waitUntilReady } from "./readiness.ts";
+import { chargingWork } from "./work_meter.ts";
 
 /** Longest statement of a list with a filter. */
 const SEARCH_MS = 5_000;
@@ -258,30 +258,21 @@ export async function readMany<P, Q, B>(
   const replica = replicaFor(call);
   const notBefore = notBeforeOf(call);
   const how = { limitMs: SEARCH_MS, isSlow: true, user: call.actor.user, signal, notBefore };
-  let headers: Record<string, string> = {};
-  let ms = 0;
-  const timed = async (db: Db) => {
-    const start = performance.now();
-    return await work(db).finally(() => ms += performance.now() - start);
-  };
-  const find = async () => {
-    const found = replica === null ? null : await replica.read(timed, how);
-    if (found === null) return await runSearch(pool, SEARCH_MS, timed, signal);
-    headers = lagHeader(found);
-    return found.result;
-  };
   const { user, scopes } = call.actor;
-  const isHouse = reachesRealm(call.actor);
-  // What was found is answered, whether it could be charged or not.
-  const charge = async () =>
-    call.realm === null
-      ? {}
-      : await call.services.limits.chargeWork(call.realm, { ms, isHouse }).catch(() => ({}));
-  const view = await searching(pool, find, { user, scopes, signal }).catch(async (error) => {
-    await charge(); // what was given up has cost as much
-    throw signal.aborted ? signal.reason : error;
+  return await chargingWork(call, async (timed) => {
+    let headers: Record<string, string> = {};
+    const read = (db: Db) => timed(() => work(db));
+    const find = async () => {
+      const found = replica === null ? null : await replica.read(read, how);
+      if (found === null) return await runSearch(pool, SEARCH_MS, read, signal);
+      headers = lagHeader(found);
+      return found.result;
+    };
+    const view = await searching(pool, find, { user, scopes, signal }).catch((error) => {
+      throw signal.aborted ? signal.reason : error;
+    });
+    return replyWith(call, view, headers);
   });
-  return replyWith(call, view, { ...headers, ...await charge() });
 }
 
 /** Whether rows are read by an index alone: all or one's own, as they were made. */

@@ -10,6 +10,7 @@ import { paging, withConcurrencyLimit } from "./concurrency_limit.ts";
 import { openParts, type PartReader } from "./replica_reads.ts";
 import type { Call, Reply } from "./route.ts";
 import { openPlaces, type StreamPlace } from "./stream_places.ts";
+import { openWorkMeter } from "./work_meter.ts";
 
 /** Reads one part of an export, with the rights that its caller has then. */
 export type ReadPart = <T>(work: (db: Db, actor: Actor) => Promise<T>) => Promise<T>;
@@ -77,13 +78,20 @@ async function noteExport<P, Q extends object>(
   });
 }
 
-/** Reads parts of an answer that may take long, each with the rights that the caller has by then. @throws {DomainError} auth.revoked */
+/**
+ * Reads parts of an answer that may take long, each with the rights that the caller has by then. Their time is charged as
+ * they are read.
+ *
+ * @throws {DomainError} auth.revoked
+ */
 export function readerOf<P, Q>(call: Call<P, Q, undefined>, read: PartReader): ReadPart {
   const { pool } = call.realm!;
+  const meter = openWorkMeter(call);
   return async (work) => {
     const actor = await call.actorNow();
     if (actor === null) throw new DomainError("auth.revoked", "the key has ended");
-    return await paging(pool, () => read((db) => work(db, actor)), actor);
+    const timed = (db: Db) => meter.timed(() => work(db, actor));
+    return await paging(pool, () => read(timed), actor).finally(() => meter.charge());
   };
 }
 

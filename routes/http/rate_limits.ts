@@ -7,7 +7,6 @@ import type { Allowance } from "../../domain/errors.ts";
 import {
   type ChargedRequest,
   type Cost,
-  creditsOfWork,
   openUsageCounter,
   type Tier,
 } from "../../domain/realms/usage.ts";
@@ -34,9 +33,12 @@ export interface Limits {
   /**
    * Charges the work of the database for a request that was counted as a read, where it was long.
    *
-   * @returns the headers of its answer, which take the place of others; none where nothing was charged
+   * @returns the headers of its answer, which take the place of others; none in realms without limits
    */
-  chargeWork(realm: RealmContext, work: { ms: number; isHouse: boolean }): Promise<LimitHeaders>;
+  chargeWork(
+    realm: RealmContext,
+    work: { credits: number; isHouse: boolean },
+  ): Promise<LimitHeaders>;
   /** The header with the rest of the month's credits. */
   credits(realm: RealmContext): Promise<number>;
   /**
@@ -105,10 +107,10 @@ export function openLimits(
       let counted: LimitHeaders | undefined;
       return async (isHouse) => counted ??= await admit(realm, { cost, isHouse });
     },
-    async chargeWork(realm, { ms, isHouse }) {
-      const [tier, credits] = [tierOf(realm), creditsOfWork(ms)];
-      if (credits === 0 || isUnlimited(tier)) return {};
-      const left = await usage.surcharge(realm.id, tier, { credits, isHouse });
+    async chargeWork(realm, work) {
+      const tier = tierOf(realm);
+      if (isUnlimited(tier)) return {};
+      const left = await usage.surcharge(realm.id, tier, work);
       schedule();
       return headersOf(left);
     },

@@ -196,7 +196,7 @@ Deno.test("searches of customers that wait while the last of their credits go co
   const customer = await realm.user({ role: "user", scope: "own" });
   const { limits, realms } = realm.services;
   const context = realms.peek(realm.id)!;
-  const search = (isHouse: boolean) => limits.chargeWork(context, { ms: 3_600_000, isHouse });
+  const search = (isHouse: boolean) => limits.chargeWork(context, { credits: 14_400, isHouse });
   equal((await search(false))["x-credits-remaining"], "0");
   equal((await me(customer.send)).status, 402);
   const house = await me(realm.admin.send);
