@@ -901,6 +901,7 @@ table external_addresses (
   currency text not null
   since bigint not null
   owner uuid
+  root uuid
   paused_at timestamp with time zone
   deleted_at timestamp with time zone
   created_at timestamp with time zone not null
@@ -909,11 +910,13 @@ constraint external_addresses_pkey PRIMARY KEY (id)
 CREATE INDEX external_addresses_account ON external_addresses USING btree (account, id)
 CREATE UNIQUE INDEX external_addresses_address ON external_addresses USING btree (chain, network, address) WHERE (deleted_at IS NULL)
 CREATE INDEX external_addresses_owner ON external_addresses USING btree (owner) WHERE (deleted_at IS NULL)
+CREATE INDEX external_addresses_root ON external_addresses USING btree (root) WHERE ((deleted_at IS NULL) AND (root IS NOT NULL))
 CREATE INDEX external_addresses_text ON external_addresses USING btree (address) WHERE (deleted_at IS NULL)
 CREATE TRIGGER external_addresses_noted AFTER INSERT ON external_addresses REFERENCING NEW TABLE AS fresh FOR EACH STATEMENT EXECUTE FUNCTION note_new_rows()
 CREATE TRIGGER external_addresses_noted_change AFTER UPDATE OF id, account, chain, network, address, currency, since, owner, paused_at, deleted_at, created_at ON external_addresses FOR EACH ROW EXECUTE FUNCTION note_changed_row()
 CREATE TRIGGER external_addresses_noted_end AFTER DELETE ON external_addresses FOR EACH ROW EXECUTE FUNCTION note_changed_row()
-CREATE TRIGGER external_addresses_own BEFORE INSERT OR UPDATE ON external_addresses FOR EACH ROW WHEN ((new.deleted_at IS NULL)) EXECUTE FUNCTION refuse_own_link()
+CREATE TRIGGER external_addresses_own BEFORE INSERT OR UPDATE OF account, chain, network, address, deleted_at ON external_addresses FOR EACH ROW WHEN ((new.deleted_at IS NULL)) EXECUTE FUNCTION refuse_own_link()
+CREATE TRIGGER external_addresses_root BEFORE INSERT OR UPDATE OF owner, root ON external_addresses FOR EACH ROW EXECUTE FUNCTION keep_link_root()
 
 table external_ramps (
   id uuid not null
@@ -3990,6 +3993,16 @@ begin
   return new;
 end $function$;
 
+CREATE OR REPLACE FUNCTION keep_link_root()
+ RETURNS trigger
+ LANGUAGE plpgsql
+ SET search_path TO 'realm', 'pg_temp'
+AS $function$
+begin
+  new.root := (select u.root from users u where u.id = new.owner);
+  return new;
+end $function$;
+
 CREATE OR REPLACE FUNCTION keep_linked()
  RETURNS trigger
  LANGUAGE plpgsql
@@ -5440,6 +5453,8 @@ begin
   delete from unused_addresses where owner = new.id and new.root is null;
   update unused_addresses x set root = u.root from users u
     where u.root = any (roots) and x.owner = u.id and x.root <> u.root;
+  update external_addresses x set root = u.root from users u
+    where (u.root = any (roots) or u.id = new.id) and x.owner = u.id and x.deleted_at is null and x.root is distinct from u.root;
   return null;
 end $function$;
 
@@ -5744,6 +5759,7 @@ AS $function$
     when 'api_keys' then array['last_used_at']
     when 'second_factors' then array['last_step', 'wrong_codes', 'wrong_since']
     when 'ramps' then array['next_index', 'reserved']
+    when 'external_addresses' then array['root']
     when 'reserved_addresses' then array['shared']
     -- What was asked for is told; how it goes is proven by orders, by transactions and by chains.
     when 'withdrawals' then array['fee', 'charged', 'surcharge', 'returned', 'speed', 'gas_asset', 'gas', 'sponsored', 'block',

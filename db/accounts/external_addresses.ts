@@ -122,8 +122,7 @@ export async function countLinked(
 ): Promise<CustomersCount> {
   const [counts] = await db<CustomersCount[]>`
     select count(*)::integer as "all", (count(*) filter (where owner = ${user}))::integer as own
-    from (select e.owner from users u, lateral (select x.owner from external_addresses x
-        where x.owner = u.id and x.deleted_at is null offset 0) e
-      where u.root = ${customer} limit ${most}) linked`;
+    from (select owner from external_addresses
+      where root = ${customer} and deleted_at is null limit ${most}) linked`;
   return counts;
 }

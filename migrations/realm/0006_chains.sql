@@ -100,6 +100,7 @@ create table external_addresses (
   currency text not null,
   since bigint not null,
   owner uuid,
+  root uuid,
   paused_at timestamptz,
   deleted_at timestamptz,
   created_at timestamptz not null
@@ -109,6 +110,8 @@ create unique index external_addresses_address on external_addresses (chain, net
 create index external_addresses_account on external_addresses (account, id);
 create index external_addresses_text on external_addresses (address) where deleted_at is null;
 create index external_addresses_owner on external_addresses (owner) where deleted_at is null;
+create index external_addresses_root on external_addresses (root) where deleted_at is null and root is not null;
+comment on column external_addresses.root is 'The customer (users.root) of the owner; null for users of the house. Maintained by triggers.';
 comment on column external_addresses.since is 'The newest block seen when it was assigned: only later ones count.';
 comment on column external_addresses.paused_at is 'When more deposits arrived than a day records of its account: it is watched no more.';
 
@@ -153,8 +156,17 @@ begin
   end if;
   return new;
 end $$;
-create trigger external_addresses_own before insert or update on external_addresses
+create trigger external_addresses_own before insert or update of account, chain, network, address, deleted_at on external_addresses
   for each row when (new.deleted_at is null) execute function refuse_own_link();
+
+-- A customer has so many linked addresses at most, and their number is asked for at each new one.
+create function keep_link_root() returns trigger language plpgsql as $$
+begin
+  new.root := (select u.root from users u where u.id = new.owner);
+  return new;
+end $$;
+create trigger external_addresses_root before insert or update of owner, root on external_addresses
+  for each row execute function keep_link_root();
 
 create function refuse_linked_own() returns trigger language plpgsql as $$
 begin

@@ -170,6 +170,8 @@ begin
   delete from unused_addresses where owner = new.id and new.root is null;
   update unused_addresses x set root = u.root from users u
     where u.root = any (roots) and x.owner = u.id and x.root <> u.root;
+  update external_addresses x set root = u.root from users u
+    where (u.root = any (roots) or u.id = new.id) and x.owner = u.id and x.deleted_at is null and x.root is distinct from u.root;
   return null;
 end $$;
 create trigger users_kin_moved after update on users for each row

@@ -30,6 +30,7 @@ create function untold_columns(p_table text) returns text[] language sql immutab
     when 'api_keys' then array['last_used_at']
     when 'second_factors' then array['last_step', 'wrong_codes', 'wrong_since']
     when 'ramps' then array['next_index', 'reserved']
+    when 'external_addresses' then array['root']
     when 'reserved_addresses' then array['shared']
     -- What was asked for is told; how it goes is proven by orders, by transactions and by chains.
     when 'withdrawals' then array['fee', 'charged', 'surcharge', 'returned', 'speed', 'gas_asset', 'gas', 'sponsored', 'block',

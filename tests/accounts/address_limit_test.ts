@@ -1,5 +1,6 @@
 /** Limit of a customer's addresses that nothing came to, against whoever tries to get around it. */
 import { deepEqual, equal } from "node:assert/strict";
+import { countLinked } from "../../db/accounts/external_addresses.ts";
 import { mineUntil, openRampFixture, type RampFixture } from "../support/ramp_fixture.ts";
 import { type Answer, rowsOf, type TestUser } from "../support/realm.ts";
 
@@ -160,4 +161,25 @@ Deno.test("a customer has no more linked addresses than the realm lets it, throu
   ))[0].address;
   equal((await chief.send("DELETE", `/v1/accounts/${theirs}/assign/${ended}`)).status, 200);
   equal(await linked(chief, theirs, 2), 1);
+  // However many users a customer has, none of them is read.
+  const customer = { customer: chief.id, user: made.id, most: 100 };
+  await realm.command(async (tx) => {
+    deepEqual(await countLinked(tx, customer), { all: 20, own: 9 });
+    const [{ read }] = await tx<{ read: number }[]>`
+      select (seq_tup_read + idx_tup_fetch)::integer as read from pg_stat_xact_user_tables
+      where relid = 'users'::regclass`;
+    equal(read, 0);
+  });
+  // A user that comes to the house, and one whose creator is another, take their links along.
+  const counted = (of: TestUser) =>
+    realm.command((tx) => countLinked(tx, { customer: of.id, user: of.id, most: 100 }));
+  await rowsOf(realm, "update users set owner = $1 where id = $2", [other.id, made.id]);
+  deepEqual([(await counted(chief)).all, (await counted(other)).all], [11, 10]);
+  const scopes = "update users set scopes = $1, roles = $2 where id = $3";
+  await rowsOf(realm, scopes, [["realm", "own"], ["admin", "user"], other.id]);
+  deepEqual([(await counted(other)).all, (await counted(made)).all], [0, 9]);
+  await rowsOf(realm, scopes, [["own"], ["user"], other.id]);
+  deepEqual([(await counted(other)).all, (await counted(made)).all], [10, 0]);
+  await rowsOf(realm, "update external_addresses set root = null");
+  equal((await counted(other)).all, 10, "nothing else says whose they are");
 });
