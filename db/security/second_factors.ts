@@ -50,6 +50,13 @@ export async function noteWrongCode(tx: Tx, user: string): Promise<number> {
   return row.wrong_codes;
 }
 
+/** Forgets the wrong codes of a user: those that came with a password which is no longer the user's. */
+export async function forgetWrongCodes(tx: Tx, user: string): Promise<void> {
+  await tx`
+    update second_factors set wrong_codes = 0, wrong_since = null
+    where user_id = ${user} and wrong_codes > 0`;
+}
+
 /** Replaces an unconfirmed second factor by a new one to be confirmed. */
 export async function replaceSecondFactor(
   tx: Tx,

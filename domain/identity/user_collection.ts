@@ -13,6 +13,7 @@ import {
   type UserChanges,
   type UserRow,
 } from "../../db/identity/users.ts";
+import { forgetWrongCodes } from "../../db/security/second_factors.ts";
 import { type Actor, cumulativeRoles, cumulativeScopes, ROLES, SCOPES } from "../actor.ts";
 import {
   type Collection,
@@ -91,7 +92,8 @@ export async function assertMayChange(db: Db, actor: Actor, id: string): Promise
 }
 
 /**
- * Changes a user. A new password, role, scope or activity ends all keys of the user. A stolen key
+ * Changes a user. A new password, role, scope or activity ends all keys of the user, and a new password the
+ * hold of its one-time codes. A stolen key
  * cannot take away the name or the address by which a user logs in.
  *
  * @throws {DomainError} user.not_found, permission.*, user.last_admin, username.taken, auth.*
@@ -115,7 +117,10 @@ export async function changeUser(
     `${row.roles}` !== `${next.roles}` || `${row.scopes}` !== `${next.scopes}`;
   if (ends) await revokeUser(tx, actor, row.id, ttlS);
   if (next.email !== row.email) await onNewEmail?.(row);
-  if (input.verifier !== undefined) await onNewPassword?.(row);
+  if (input.verifier !== undefined) {
+    await forgetWrongCodes(tx, row.id); // who tried them does not have the new password
+    await onNewPassword?.(row);
+  }
   try {
     return await tx.savepoint((sp) =>
       updateUser(sp, row.id, { ...next, folded: foldName(next.username) }, actor.at)

@@ -77,6 +77,8 @@ export async function passesSecondFactor(
   if (secret === null) return null; // no code was tried: this process has another platform key
   const step = totpStep(secret, code, { at: given.at, after: factor.last_step });
   if (step === null) {
+    // A login that is sent twice is no second try: who sends a code that was used has guessed nothing, and learns nothing.
+    if (totpStep(secret, code, { at: given.at, after: 0 }) !== null) return null;
     const count = await noteWrongCode(tx, user);
     if (TOLD_AT.includes(count)) await given.onWrongCodes(wrongCodes(count, given.at, factor));
     return null;

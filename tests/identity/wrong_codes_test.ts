@@ -139,6 +139,50 @@ test("of codes that are tried at once each counts, and one notice tells of the f
   equal((await told(realm, user)).length, 1);
 });
 
+test("a code that is sent twice is refused the second time, and is no wrong one", async (realm) => {
+  const user = await guarded(realm, "twice@example.com");
+  await setCount(realm, user, 4);
+  const code = totpCode(user.secret, stepNow() + 1);
+  const both = await Promise.all([1, 2].map(() => enter(realm, user.username, { code })));
+  deepEqual(both.map(({ status }) => status).sort(), [200, 401]);
+  const { status, told: why } = await enter(realm, user.username, { code });
+  deepEqual([status, why], [401, "auth.credentials"]);
+  deepEqual([await countOf(realm, user), await told(realm, user)], [4, []]);
+  await tryWrong(realm, user, 1);
+  equal(await countOf(realm, user), 5, "one that was never right counts");
+});
+
+test("a changed password releases held codes, and codes that are wrong with it are counted anew", async (realm) => {
+  const user = await guarded(realm, "released@example.com");
+  const login = { code: totpCode(user.secret, stepNow() + 1) };
+  const changes: [password: string, change: (password: string) => Promise<{ status: number }>][] = [
+    [
+      "another horse battery",
+      (password) => realm.admin.send("PATCH", `/v1/users/${user.id}`, { password }),
+    ],
+    [
+      "yet another horse battery",
+      (new_password) =>
+        user.send("POST", `/v1/users/${user.id}/password`, {
+          password: PASSWORD,
+          new_password,
+        }),
+    ],
+  ];
+  for (const [password, change] of changes.toReversed()) {
+    await setCount(realm, user, 40);
+    equal((await change(password)).status, 200);
+    equal(await countOf(realm, user), 0);
+    const again = { code: wrongOf(user), password };
+    equal((await enter(realm, user.username, again)).status, 401);
+    equal(await countOf(realm, user), 1);
+    await setCount(realm, user, 40);
+    equal((await realm.admin.send("PATCH", `/v1/users/${user.id}`, { data: {} })).status, 200);
+    equal(await countOf(realm, user), 40, "nothing else does");
+    equal((await enter(realm, user.username, { ...login, password })).status, 429);
+  }
+});
+
 test("a user without an e-mail address is told of no wrong codes, which count all the same", async (realm) => {
   const user = await guarded(realm, null);
   await setCount(realm, user, 4);
