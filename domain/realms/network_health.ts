@@ -12,8 +12,8 @@ export interface NetworkHealth extends Pick<MeasuredNetwork, "height" | "scanned
   healthy: boolean | null;
 }
 
-/** A network that was not scanned for so long is unhealthy: its nodes, or all workers, are away. */
-const STALE_S = 600;
+/** A network that was not measured for so long, or of which nobody could read that, is unhealthy: nobody knows of it. */
+export const STALE_S = 600;
 const UNUSED: NetworkHealth = { height: null, scanned: null, lag: null, healthy: null };
 
 /** Reads the health of each configured network, by chain and network. */

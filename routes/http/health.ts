@@ -7,7 +7,7 @@ import {
   type DatabaseHealth,
   type SigningHealth,
 } from "../../domain/realms/health.ts";
-import { checkNetworks, type NetworkHealth } from "../../domain/realms/network_health.ts";
+import { checkNetworks, type NetworkHealth, STALE_S } from "../../domain/realms/network_health.ts";
 import { type AnyRoute, route } from "./route.ts";
 import type { Services } from "./services.ts";
 
@@ -53,12 +53,15 @@ export const healthRoutes: readonly AnyRoute[] = [
     others: { 503: { description: "It cannot; `checks` has the reason.", answer: HealthView } },
     errors: [],
     handle: async ({ services, at }) => {
-      const [found, networks] = await Promise.all([
+      const [found] = await Promise.all([
         soon(probe(services, at)),
-        soon(networkProbes(services, at)).then((some) => some ?? networkProbes.known(services)),
+        soon(networkProbes(services, at)),
       ]);
+      const networks = networkProbes.known(services);
+      const ageS = networks === null ? null : Math.round(Math.abs(at - networks.at) / 1000);
+      const isKnown = ageS !== null && ageS <= STALE_S;
       const { chains: quarantines = {}, ...signing } = found?.signing ?? {};
-      const chains = chainsOf(networks ?? {}, quarantines);
+      const chains = chainsOf({ networks: networks?.finding ?? {}, isKnown }, quarantines);
       const installation = found === null ? {} : { ...signing, platform_key: found.platformKey };
       const ok = found !== null && found.migrated && found.platformKey &&
         Math.abs(found.clockAheadMs) <= CLOCK_OFF_MS;
@@ -79,8 +82,11 @@ export const healthRoutes: readonly AnyRoute[] = [
       return {
         status: ok ? 200 : 503,
         body: JSON.stringify({
-          status: !ok ? "unavailable" : isDegraded(found, chains) ? "degraded" : "ok",
-          checks: { database, ...replicaCheck(services), installation, chains },
+          status: !ok ? "unavailable" : isKnown && isSound(found, chains) ? "ok" : "degraded",
+          checks: {
+            ...{ database, ...replicaCheck(services), installation, chains },
+            chains_age_s: ageS,
+          },
         }),
         headers: { "content-type": "application/json" },
       };
@@ -106,15 +112,19 @@ interface Finding extends DatabaseHealth {
 type Networks<T> = Record<string, Record<string, T>>;
 type ShownNetwork = Partial<NetworkHealth> & { quarantined: number };
 
-/** Puts the health of networks beside the quarantines there; one with a quarantine is unhealthy. */
+/**
+ * Puts the health of networks beside the quarantines there. One with a quarantine is unhealthy, and one of which nothing
+ * could be read for long.
+ */
 function chainsOf(
-  networks: Networks<NetworkHealth>,
+  { networks, isKnown }: { networks: Networks<NetworkHealth>; isKnown: boolean },
   quarantines: SigningHealth["chains"],
 ): Networks<ShownNetwork> {
   const shown: Networks<ShownNetwork> = {};
   for (const [chain, all] of Object.entries(networks)) {
     for (const [network, health] of Object.entries(all)) {
-      (shown[chain] ??= {})[network] = { ...health, quarantined: 0 };
+      const healthy = health.healthy && isKnown;
+      (shown[chain] ??= {})[network] = { ...health, healthy, quarantined: 0 };
     }
   }
   for (const [chain, all] of Object.entries(quarantines)) {
@@ -126,43 +136,43 @@ function chainsOf(
   return shown;
 }
 
-/** Whether a process that serves has something to tell: what waits for an operator would be missed behind an `ok`. */
-function isDegraded({ signing }: Finding, chains: Networks<ShownNetwork>): boolean {
-  if (signing.halted !== null || signing.waiting !== null || signing.seedless > 0) return true;
-  return Object.values(chains).some((all) =>
-    Object.values(all).some(({ healthy }) => healthy === false)
+/** Whether a process that serves has nothing to tell: what waits for an operator would be missed behind an `ok`. */
+function isSound({ signing }: Finding, chains: Networks<ShownNetwork>): boolean {
+  if (signing.halted !== null || signing.waiting !== null || signing.seedless > 0) return false;
+  return Object.values(chains).every((all) =>
+    Object.values(all).every(({ healthy }) => healthy !== false)
   );
 }
 
 /** Measures at most once in an interval, and knows what was found last. */
 interface Probe<T> {
   (services: Services, at: number): Promise<T>;
-  /** Null before the first finding. */
-  known(services: Services): T | null;
+  /** What was found last, and when that was asked for (milliseconds); null before the first finding. */
+  known(services: Services): { finding: T; at: number } | null;
 }
 
 /** One probe in an interval for all callers: the route is open to everybody. */
 function openProbe<T>(intervalMs: number, measure: (services: Services) => Promise<T>): Probe<T> {
   const probes = new WeakMap<Services, { at: number; finding: Promise<T> }>();
-  const known = new WeakMap<Services, { finding: T }>();
+  const known = new WeakMap<Services, { finding: T; at: number }>();
   const probe = (services: Services, at: number) => {
     const last = probes.get(services);
     if (last !== undefined && Math.abs(at - last.at) < intervalMs) return last.finding;
     const finding = measure(services);
     // Those who wait see the failure.
-    finding.then((found) => known.set(services, { finding: found }), () => {});
+    finding.then((found) => known.set(services, { finding: found, at }), () => {});
     probes.set(services, { at, finding });
     return finding;
   };
   return Object.assign(probe, {
-    known: (services: Services) => known.get(services)?.finding ?? null,
+    known: (services: Services) => known.get(services) ?? null,
   });
 }
 
 const probe = openProbe(PROBE_INTERVAL_MS, measure);
 /**
  * Apart from the probe of the database, so that many realms make no process unready. While what they measured is read for
- * long, what was read before is told.
+ * long, what was read before is told, with its age, and as unhealthy once that is old.
  */
 const networkProbes = openProbe(
   NETWORKS_INTERVAL_MS,

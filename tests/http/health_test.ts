@@ -158,22 +158,30 @@ Deno.test("a network that linked addresses alone need, and whose nodes were neve
   deepEqual(await told(), ["ok", null]);
 });
 
-Deno.test("while the measurements of very many realms are read for long, what was read of the networks before is told", async () => {
+Deno.test("while measurements cannot be read, what was read of the networks before is told with its age, and no longer as healthy after ten minutes", async () => {
   await using own = await testDatabase();
   const env = { ETHEREUM_RPC_URL: "http://127.0.0.1:1" };
   await using realm = await testRealm({ env: { ...env, DATABASE_URL: own.url } });
   await realm.admin.send("POST", "/v1/accounts", { type: "ramp", asset: "ETH" });
-  await rowsOf(realm, "update ramps set created_at = created_at - interval '2 minutes'");
+  await rowsOf(
+    realm,
+    `insert into chain_cursors (chain, network, height, hash, head, scanned_at, created_at)
+     values ('ETHEREUM', 'main', 90, '0x', 100, now(), now())`,
+  );
   await keepMeasurement(realm.database.platform, { id: realm.id, pool: realm.pool });
   await using other = realm.another({ DATABASE_URL: own.url, ...env });
   let aheadMs = 0;
-  const app = createApp({ ...other.services, now: () => Date.now() + aheadMs }, PLATFORM_KEY);
-  const chains = async () => {
-    const asked = await app(new Request("http://purser.test/health/ready"), "127.0.0.1");
-    return (await asked.json()).checks.chains;
+  const appOf = ({ services }: typeof other) =>
+    createApp({ ...services, now: () => Date.now() + aheadMs }, PLATFORM_KEY);
+  const app = appOf(other);
+  const told = async (asked = app) => {
+    const answer = await asked(new Request("http://purser.test/health/ready"), "127.0.0.1");
+    const { status, checks: { chains, chains_age_s } } = await answer.json();
+    const { ETHEREUM: { main: { healthy, height } } = { main: {} } } = chains;
+    return { answer: [answer.status, status], healthy, height, age: chains_age_s };
   };
-  const before = await chains();
-  equal(before.ETHEREUM.main.healthy, false);
+  const read = { answer: [200, "ok"], healthy: true, height: 100, age: 0 };
+  deepEqual(await told(), read);
   const superuser = openDatabase({ url: own.superuserUrl, prepare: true, parseJson: JSON.parse });
   const [locked, over] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
   const held = serializable(superuser.platform, async (tx) => {
@@ -183,9 +191,23 @@ Deno.test("while the measurements of very many realms are read for long, what wa
     await over.promise;
   });
   await Promise.race([held, locked.promise]);
-  aheadMs = 60_000; // what was read is read anew
-  deepEqual(await chains(), before);
+  // A clock that is ahead makes a process unready; what it tells of networks is looked at.
+  const at = async (s: number) => {
+    aheadMs = s * 1000;
+    const { healthy, height, age } = await told();
+    return { healthy, height, isSoOld: age >= s && age < s + 30 };
+  };
+  deepEqual(await at(590), { healthy: true, height: 100, isSoOld: true });
+  deepEqual(await at(620), { healthy: false, height: 100, isSoOld: true });
+  aheadMs = 0;
+  await using fresh = realm.another({ DATABASE_URL: own.url, ...env });
+  const never = { answer: [200, "degraded"], healthy: undefined, height: undefined, age: null };
+  deepEqual(await told(appOf(fresh)), never, "a process that has read nothing yet says so");
   over.resolve();
   await held;
+  aheadMs = 700_000;
+  await until(async () => (await told()).age === 0);
+  const { healthy } = await told();
+  equal(healthy, true);
   await superuser.close();
 });
