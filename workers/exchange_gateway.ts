@@ -44,7 +44,7 @@ export interface ExchangeGateway {
   /** Lists the currencies; the exchange checks the key for it. */
   currencies(account: ExchangeAccount): Promise<ExchangeCurrency[]>;
   depositAddress(account: ExchangeAccount, of: ExchangeAsset): Promise<NamedAddress>;
-  /** Asks the exchange to pay: never to be repeated unless it fails as `refused`. */
+  /** Asks the exchange to pay: never to be repeated unless it fails as `refused` or `unasked`. */
   withdraw(account: ExchangeAccount, payment: ExchangePayment): Promise<ExchangeEnd>;
   withdrawals(account: ExchangeAccount, of: ExchangeHistory): Promise<ExchangeEnd[]>;
   deposits(account: ExchangeAccount, of: ExchangeHistory): Promise<ExchangeEnd[]>;
@@ -60,9 +60,9 @@ export interface Exchanges {
 
 /**
  * How a call failed. `key`: the exchange refuses the key. `refused`: it refuses the request, and did
- * nothing. `timeout` and `unknown`: whether it did something is not known.
+ * nothing. `unasked`: it was not asked. `timeout` and `unknown`: whether it did something is not known.
  */
-export type ExchangeFault = "key" | "refused" | "timeout" | "unknown";
+export type ExchangeFault = "key" | "refused" | "unasked" | "timeout" | "unknown";
 
 /** A call to an exchange that failed; the message holds neither keys nor addresses of the network. */
 export class ExchangeError extends Error {

@@ -42,7 +42,7 @@ Deno.test("a payment before which the exchange does not tell its currencies was 
   try {
     const account = accountAt("binance");
     await rejects(gateway.withdraw(account, payment("m1")), ({ fault }: ExchangeError) => {
-      equal(fault, "refused");
+      equal(fault, "unasked");
       return true;
     });
     ok(exchange.requests.every((one) => one === CURRENCIES));
@@ -58,6 +58,42 @@ Deno.test("a payment before which the exchange does not tell its currencies was 
       return true;
     });
     equal(exchange.withdrawals.length, 1);
+  } finally {
+    gateway.close();
+  }
+});
+
+Deno.test("a question whose number or time another process has overtaken is asked again, a payment never", async () => {
+  await using exchange = startExchange();
+  const gateway = openExchangeGateway({ urls: { binance: exchange.url }, timeoutMs: 240_000 });
+  try {
+    const account = accountAt("binance");
+    const overtaken = new Map<string, number>();
+    const msg = "Timestamp for this request is outside of the recvWindow.";
+    exchange.instead = (request, after) => {
+      if (after) return null;
+      const times = (overtaken.get(request) ?? 0) + 1;
+      overtaken.set(request, times);
+      return times > 2 ? null : Response.json({ code: -1021, msg }, { status: 400 });
+    };
+    const of = { currency: "ETH", since: Date.now() - 1000, mark: "m1" };
+    ok((await gateway.currencies(account)).length > 0);
+    ok((await gateway.depositAddress(account, OF)).address);
+    deepEqual(await gateway.withdrawals(account, of), []);
+    deepEqual(await gateway.deposits(account, of), []);
+    ok([...overtaken.values()].every((times) => times === 3), `${[...overtaken.entries()]}`);
+    const isInDoubt = ({ fault }: ExchangeError) => {
+      equal(fault, "unknown");
+      return true;
+    };
+    // On its way it may have arrived twice, and have paid the first time.
+    await rejects(gateway.withdraw(account, payment("m1")), isInDoubt);
+    equal(overtaken.get("POST /sapi/v1/capital/withdraw/apply"), 1);
+    exchange.instead = (request, after) =>
+      after || !request.endsWith("hisrec")
+        ? null
+        : Response.json({ code: -1021, msg }, { status: 400 });
+    await rejects(gateway.deposits(account, of), isInDoubt);
   } finally {
     gateway.close();
   }

@@ -6,6 +6,7 @@ import { workerContextOf } from "../support/evm_fixture.ts";
 import { type ExchangeFixture, openExchangeFixture } from "../support/exchange_fixture.ts";
 import { type Answer, rowsOf } from "../support/realm.ts";
 import { openTestPoller } from "../support/scan_steps.ts";
+import { ExchangeError } from "../../workers/exchange_gateway.ts";
 import type { TransferCheckpoint } from "../../workers/exchanges/transfers.ts";
 
 const APPLY = "POST /sapi/v1/capital/withdraw/apply";
@@ -127,7 +128,15 @@ Deno.test("an exchange that refuses, gives up or pays elsewhere: each ends in a 
     const { id } = made(await fixture.deposit({ value: "1001" }));
     const row = await fixture.advance(id);
     deepEqual([row.status, row.error.code], ["FAILED", "upstream.failed"]);
-    match(row.error.detail, /insufficient balance/);
+    match(row.error.detail, /^the exchange refuses it: .*insufficient balance/);
+  });
+  await t.step("it was never asked: FAILED, which says so", async () => {
+    const { id } = made(await fixture.deposit());
+    const { gateway } = fixture.exchanges;
+    const unasked = () => Promise.reject(new ExchangeError("unasked", "it is not supported"));
+    const row = await fixture.advance(id, { gateway: { ...gateway, withdraw: unasked } });
+    deepEqual([row.status, row.error.code], ["FAILED", "upstream.failed"]);
+    equal(row.error.detail, "the exchange was asked for nothing: it is not supported");
   });
   await t.step("it is away before it is asked: asked later, once", async () => {
     const { id } = made(await fixture.deposit());

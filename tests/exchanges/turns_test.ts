@@ -123,7 +123,7 @@ Deno.test("a gateway that was closed asks nobody any more, for a payment neither
   const account = accountOf("r/ada", "binance");
   const payment = { currency: "ETH", network: "ETH", address: "0x1", amount: "1", mark: "m" };
   // It was certainly not paid: nothing of it is in doubt.
-  await rejects(gateway.withdraw(account, payment), { name: "ExchangeError", fault: "refused" });
+  await rejects(gateway.withdraw(account, payment), { name: "ExchangeError", fault: "unasked" });
   await rejects(gateway.currencies(account), { name: "ExchangeError", fault: "timeout" });
   equal(hanging.requests.length, count);
   hanging.release();

@@ -29,7 +29,7 @@ import {
 import { matchEnd } from "../../domain/exchanges/transfer_ends.ts";
 import { payExchange } from "../../domain/exchanges/transfer_payment.ts";
 import { trim } from "../../domain/money.ts";
-import { type ExchangeAccount, ExchangeError } from "../exchange_gateway.ts";
+import { type ExchangeAccount, ExchangeError, type ExchangeFault } from "../exchange_gateway.ts";
 import { UnreadableCredentials } from "../keys/exchange_keys.ts";
 import type { WorkerContext } from "../worker_context.ts";
 import { accountAt, exchangesOf } from "./checks.ts";
@@ -45,6 +45,9 @@ const FIND_MS = 15 * 60_000;
 const BEGIN_MS = 24 * 3_600_000;
 /** How far back an exchange is looked up before the transfer was made: its clock may differ. */
 const MARGIN_MS = 120_000;
+/** Failures of a call by which an exchange did nothing. */
+const UNDONE: ReadonlySet<ExchangeFault> = new Set<ExchangeFault>(["key", "refused", "unasked"]);
+const UNASKED = "the exchange was asked for nothing";
 /** Refusals of a withdrawal that pass by themselves. */
 const PASSING: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
   "chain.stale",
@@ -101,11 +104,11 @@ async function noteFailure(work: CarriedTransfer, error: ExchangeError): Promise
     ...{ transfer: row.id, ramp: row.external_ramp, fault, reason: message },
   });
   if (row.state !== "new") return await followAlone(work);
-  const refuses = row.kind === "withdraw" && (fault === "refused" || fault === "key");
+  const refuses = row.kind === "withdraw" && UNDONE.has(fault);
   if (!(refuses || isLate(work))) return;
   if (row.doubtful) return await leaveUnclear(work, DOUBTFUL); // a newer database may have asked
   const code = fault === "timeout" ? "upstream.timeout" : "upstream.failed";
-  await fail(work, { code, detail: `the exchange was asked for nothing: ${message}` });
+  await fail(work, { code, detail: `${UNASKED}: ${message}` });
 }
 
 /** Carries on what was asked for, or paid, where the exchange cannot be asked. */
@@ -215,13 +218,9 @@ async function askToPay(work: TransferWork): Promise<void> {
     await context.step((tx) => noteEnd(tx, actor, row.id, end));
     await onCheckpoint("noted");
   } catch (error) {
-    const isRefusal = error instanceof ExchangeError &&
-      (error.fault === "refused" || error.fault === "key");
-    if (!isRefusal) throw error;
-    await fail(work, {
-      code: "upstream.failed",
-      detail: `the exchange refuses it: ${error.message}`,
-    });
+    if (!(error instanceof ExchangeError && UNDONE.has(error.fault))) throw error;
+    const why = error.fault === "unasked" ? UNASKED : "the exchange refuses it";
+    await fail(work, { code: "upstream.failed", detail: `${why}: ${error.message}` });
   }
 }
 

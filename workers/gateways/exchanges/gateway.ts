@@ -75,7 +75,7 @@ interface Gateway {
   isClosed: boolean;
 }
 
-const Fault = z.enum(["key", "refused", "timeout", "unknown"]);
+const Fault = z.enum(["key", "refused", "unasked", "timeout", "unknown"]);
 const TIMEOUT_MS = 60_000;
 /** A thread without calls is ended. */
 const IDLE_MS = 120_000;
@@ -113,7 +113,7 @@ export function openExchangeGateway(options: GatewayOptions): ExchangeGateway {
     const made: Call = { account, call, args, since: 0, timer: undefined, resolve, reject };
     if (gateway.isClosed) {
       // Of a payment this says that nothing was asked for: it would else be in doubt.
-      reject(new ExchangeError(call === "withdraw" ? "refused" : "timeout", ENDED));
+      reject(new ExchangeError(call === "withdraw" ? "unasked" : "timeout", ENDED));
     } else if (call === "withdraw" || takeRoom(gateway, account)) {
       // A payment that waits was asked for by its mark, and would be in doubt: it takes a thread of its own.
       begin(gateway, made);
@@ -293,7 +293,7 @@ function endThread(gateway: Gateway, thread: Thread, fault: ExchangeFault, messa
 function startThread(exchange: string, url: string | null): Worker {
   const listed = findExchange(exchange);
   if (listed === null) {
-    throw new ExchangeError("refused", "the exchange is not supported");
+    throw new ExchangeError("unasked", "the exchange is not supported");
   }
   const net = url === null ? listed.hosts.map((host) => `${host}:443`) : [hostOf(url)];
   try {
@@ -309,7 +309,7 @@ function startThread(exchange: string, url: string | null): Worker {
     });
   } catch {
     const why = "this process has no right to reach the exchange: its rights are in rights.md";
-    throw new ExchangeError("refused", why);
+    throw new ExchangeError("unasked", why);
   }
 }
 

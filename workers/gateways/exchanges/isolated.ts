@@ -88,7 +88,10 @@ const DOUBLE_DIGITS = 15;
 /** Errors of the library by which an exchange says that it did not do it. */
 const KEY_ERRORS = /^(AuthenticationError|PermissionDenied|AccountNotEnabled|AccountSuspended)$/;
 const REFUSALS =
-  /^(ArgumentsRequired|BadRequest|BadSymbol|InsufficientFunds|InvalidAddress|AddressPending|NotSupported|RestrictedLocation|InexactAmount|UnnamedNetwork)$/;
+  /^(ArgumentsRequired|BadRequest|BadSymbol|InsufficientFunds|InvalidAddress|AddressPending|NotSupported|RestrictedLocation)$/;
+/** How often a question is asked whose number or time the exchange refuses, and the pause before, at most. */
+const NUMBERS_MAX = 3;
+const NUMBER_PAUSE_MS = 300;
 
 /** An amount that the library would change before it sends it. */
 class InexactAmount extends Error {}
@@ -115,11 +118,12 @@ async function answer(request: ExchangeRequest): Promise<ExchangeReply> {
     const cause = error instanceof NothingAsked ? error.cause : error;
     const fault = faultOf(cause, request);
     const isKnown = cause === error || fault === "key";
-    return { id, fault: isKnown ? fault : "refused", message: reasonOf(cause, request) };
+    return { id, fault: isKnown ? fault : "unasked", message: reasonOf(cause, request) };
   }
 }
 
 function faultOf(error: unknown, { call, account }: ExchangeRequest): ExchangeFault {
+  if (error instanceof InexactAmount || error instanceof UnnamedNetwork) return "unasked";
   const name = error instanceof Error ? error.constructor.name : "";
   // The library does not know every code; a question that is not permitted has the wrong key.
   const forbidden = call === "currencies" &&
@@ -136,13 +140,13 @@ async function call(request: ExchangeRequest): Promise<unknown> {
   const code = `${currency}`;
   switch (request.call) {
     case "currencies":
-      await client.fetchBalance(); // lists of currencies are public at some exchanges
+      await withNewNumbers(() => client.fetchBalance()); // lists of currencies are public at some exchanges
       return Object.values(open.read).map(currencyOf)
         .filter(({ networks }) => networks.length > 0)
         .filter(({ networks }) => networks.length === 1 || !WITHOUT_NETWORKS.has(request.exchange));
     case "depositAddress": {
       assertMeant(request, open);
-      const named = await client.fetchDepositAddress(code, { network });
+      const named = await withNewNumbers(() => client.fetchDepositAddress(code, { network }));
       return {
         address: textOf(named.address),
         tag: memoOf(named.tag),
@@ -161,9 +165,28 @@ async function call(request: ExchangeRequest): Promise<unknown> {
       return end;
     }
     case "withdrawals":
-      return (await client.fetchWithdrawals(code, Number(since))).map((one) => endOf(one, request));
+      return (await withNewNumbers(() => client.fetchWithdrawals(code, Number(since))))
+        .map((one) => endOf(one, request));
     case "deposits":
-      return (await client.fetchDeposits(code, Number(since))).map((one) => endOf(one, request));
+      return (await withNewNumbers(() => client.fetchDeposits(code, Number(since))))
+        .map((one) => endOf(one, request));
+  }
+}
+
+/**
+ * Asks anew, under another number, where the exchange refuses the number or the time of a question: that of another process
+ * with the same key has overtaken it. Never for a payment: a request that arrives twice on its way is refused so the second
+ * time, and has paid the first.
+ */
+async function withNewNumbers<T>(ask: () => Promise<T>): Promise<T> {
+  for (let tries = 1;; tries++) {
+    try {
+      return await ask();
+    } catch (error) {
+      const isRefused = error instanceof Error && error.constructor.name === "InvalidNonce";
+      if (!isRefused || tries >= NUMBERS_MAX) throw error;
+      await new Promise((resolve) => setTimeout(resolve, NUMBER_PAUSE_MS * Math.random()));
+    }
   }
 }
 
@@ -193,7 +216,8 @@ async function openClient(request: ExchangeRequest): Promise<OpenClient> {
     const { default: ccxt } = await import("ccxt");
     const open = clientOf(request, ccxt as unknown as Library);
     if (request.call === "currencies" || Date.now() - open.readAt > CURRENCIES_MS) {
-      await (open.reading ??= readCurrencies(open).finally(() => open.reading = null));
+      const read = () => readCurrencies(open);
+      await (open.reading ??= withNewNumbers(read).finally(() => open.reading = null));
     }
     return open;
   } catch (cause) {
