@@ -120,6 +120,20 @@ export async function countNotices(
   return count;
 }
 
+/** Counts the notices of a kind to an address since a time (milliseconds): of one customer's users, and of all customers'. */
+export async function countNoticesAt(
+  db: Db,
+  of: { destination: string; kind: NoticeKind; since: number; customer: string; most: number },
+): Promise<{ own: number; all: number }> {
+  const [counts] = await db<{ own: number; all: number }[]>`
+    select (count(*) filter (where customer = ${of.customer}))::integer as own,
+      count(*)::integer as "all"
+    from (select customer from messages
+      where lower(destination) = lower(${of.destination}) and created_at > ${of.since}
+        and notice = ${of.kind} and customer is not null limit ${of.most}) m`;
+  return counts;
+}
+
 /** Messages to one recipient since a time (milliseconds) that are counted. */
 export interface CountedPace {
   since: number;

@@ -1,7 +1,7 @@
 /** E-mails that the service writes by itself, to people about what was done in their name. @module */
 import type { Tx } from "../../db/database.ts";
-import type { UserRow } from "../../db/identity/users.ts";
-import { countNotices, type NoticeKind } from "../../db/messages/messages.ts";
+import { selectCustomerOf, type UserRow } from "../../db/identity/users.ts";
+import { countNotices, countNoticesAt, type NoticeKind } from "../../db/messages/messages.ts";
 import type { Actor } from "../actor.ts";
 import { DomainError } from "../errors.ts";
 import { idBound, isId } from "../ids.ts";
@@ -27,6 +27,12 @@ export interface Notice {
 const OF_CHANGES = { max: 2, ms: 10 * 60_000 };
 /** The same of wrong codes, whose count begins anew with another second factor. */
 const OF_CODES = { max: 3, ms: 24 * 60 * 60_000 };
+/**
+ * An address has so many notices of a kind in a day about all users of a customer together: it may have given many of them a
+ * stranger's. Where all customers have caused many, each of them has few: none uses up those of another, who may be the one
+ * whose address it is.
+ */
+const OF_ADDRESS = { ofCustomer: 10, ofAll: 50, ofEach: 3, ms: 24 * 60 * 60_000 };
 
 /**
  * Mails the address that a user has changed itself: whoever has taken over a login would have all later notices.
@@ -134,7 +140,23 @@ async function tell(
   if (email === null) return;
   const after = idBound(actor.at - ms);
   if (await countNotices(tx, { owner: id, kind: notice.kind, after }) >= max) return;
+  if (await hasEnough(tx, actor, { id, email }, notice.kind)) return;
   await mailAll(tx, actor, [{ id, email }], notice);
+}
+
+/** Whether an address has had enough notices of a kind about users of the customer that a user belongs to; those of the house have no bound. */
+export async function hasEnough(
+  tx: Tx,
+  { at }: Pick<Actor, "at">,
+  { id, email }: { id: string; email: string },
+  kind: NoticeKind,
+): Promise<boolean> {
+  const customer = await selectCustomerOf(tx, id);
+  if (customer === null) return false;
+  const { ofCustomer, ofAll, ofEach, ms } = OF_ADDRESS;
+  const of = { destination: email, kind, since: at - ms, customer, most: 1000 };
+  const { own, all } = await countNoticesAt(tx, of);
+  return own >= ofCustomer || all >= ofAll && own >= ofEach;
 }
 
 /**

@@ -3,7 +3,7 @@ import type { Tx } from "../../db/database.ts";
 import { selectAdminEmails, selectUsers } from "../../db/identity/users.ts";
 import { markTold, type WebhookRow } from "../../db/webhooks/webhooks.ts";
 import type { Actor } from "../actor.ts";
-import { inRequest, mailAll, type Notice } from "../messages/notices.ts";
+import { hasEnough, inRequest, mailAll, type Notice } from "../messages/notices.ts";
 import type { Secrets } from "../security/serving_secrets.ts";
 
 /** Administrators who are told. */
@@ -39,7 +39,8 @@ export async function tellChange(
   };
   const admins = user?.scopes.includes("realm") ? await selectAdminEmails(tx, TOLD_MAX) : [];
   const told = new Map(admins.map((one) => [one.id, one.email]));
-  if (user?.email) told.set(owner, user.email);
+  const own = user?.email ? { id: owner, email: user.email } : null;
+  if (own !== null && !await hasEnough(tx, actor, own, "webhook")) told.set(owner, own.email);
   const people = [...told].map(([person, address]) => ({ id: person, email: address }));
   await mailAll(tx, actor, people, notice);
 }

@@ -1,5 +1,6 @@
 /** What is told to the e-mail address that a user had. */
 import { deepEqual, doesNotMatch, equal, match } from "node:assert/strict";
+import { tellSecurityChange } from "../../domain/messages/notices.ts";
 import { queueNotices } from "../../domain/messages/messages.ts";
 import { PASSWORD, type TestRealm } from "../support/realm.ts";
 import { sharing } from "../support/sharing.ts";
@@ -86,6 +87,46 @@ test("a customer that gives its users another's address uses up none of the noti
   const thief = { channel: { email: "thief@example.com" } };
   equal((await victim.send("PATCH", `/v1/users/${victim.id}`, thief)).status, 200);
   deepEqual(await mailed(realm, victim.id), [destination]);
+});
+
+test("customers that give many users a stranger's address have it told few notices a day, and keep none of another's from it", async (realm) => {
+  const destination = "stranger@example.com";
+  const noticesTo = async () => {
+    const [{ count }] = await realm.pool.sql<{ count: number }[]>`
+      select count(*)::integer as count from messages
+      where lower(destination) = ${destination} and notice = 'security'`;
+    return count;
+  };
+  const tell = (id: string) =>
+    realm.command((tx) =>
+      tellSecurityChange(tx, { ...realm.admin.actor, at: Date.now() }, {
+        ...{ user: { id, email: destination }, change: "password" },
+        secrets: realm.services.secrets,
+      })
+    );
+  const tellOfMade = async (users: number) => {
+    const chief = await realm.user({ role: "admin", scope: "own" });
+    for (let i = 0; i < users; i++) {
+      const named = { username: `made-${crypto.randomUUID()}`, password: PASSWORD };
+      await tell((await chief.send("POST", "/v1/users", named)).body.id);
+    }
+  };
+  await tellOfMade(12);
+  equal(await noticesTo(), 10, "of all users of a customer together");
+  // Customers that anybody can become by signing up.
+  for (let customers = 0; customers < 20; customers++) {
+    const { id } = await realm.user();
+    for (let i = 0; i < 2; i++) await tell(id);
+  }
+  equal(await noticesTo(), 50);
+  await tellOfMade(5);
+  equal(await noticesTo(), 53, "of each customer few, where there are many");
+  const victim = await realm.user();
+  for (let i = 0; i < 2; i++) await tell(victim.id);
+  equal(await noticesTo(), 55, "another's own are told");
+  const staff = await realm.user({ role: "manage", scope: "realm" });
+  for (let i = 0; i < 2; i++) await tell(staff.id);
+  equal(await noticesTo(), 57);
 });
 
 test("an e-mail to an address that a user had holds no words of the user, and the request where its id is one of ours", async (realm) => {
