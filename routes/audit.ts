@@ -4,7 +4,7 @@ import { AuditQuery, AuditView, readTrail } from "../domain/audit/trail.ts";
 import { withNext } from "./http/next_links.ts";
 import { type AnyRoute, route } from "./http/route.ts";
 import { searching } from "./http/concurrency_limit.ts";
-import { chargingWork } from "./http/work_meter.ts";
+import { chargingWork } from "./http/charged_work.ts";
 
 /** The route of the trail. */
 export const auditRoutes: readonly AnyRoute[] = [

@@ -17,7 +17,7 @@ import {
 import { query, search } from "./http/execution.ts";
 import { type AnyRoute, route } from "./http/route.ts";
 import { recomputing } from "./http/concurrency_limit.ts";
-import { chargingWork } from "./http/work_meter.ts";
+import { chargingWork } from "./http/charged_work.ts";
 
 const TAG = "Transactions";
 

@@ -51,7 +51,7 @@ import {
   withHeaders,
 } from "./replica_reads.ts";
 import { type Readiness, waitUntilReady } from "./readiness.ts";
-import { chargingWork } from "./work_meter.ts";
+import { chargingWork } from "./charged_work.ts";
 
 /** Longest statement of a list with a filter. */
 const SEARCH_MS = 5_000;

@@ -10,7 +10,7 @@ import { paging, withConcurrencyLimit } from "./concurrency_limit.ts";
 import { openParts, type PartReader } from "./replica_reads.ts";
 import type { Call, Reply } from "./route.ts";
 import { openPlaces, type StreamPlace } from "./stream_places.ts";
-import { openWorkMeter } from "./work_meter.ts";
+import { openChargedWork } from "./charged_work.ts";
 
 /** Reads one part of an export, with the rights that its caller has then. */
 export type ReadPart = <T>(work: (db: Db, actor: Actor) => Promise<T>) => Promise<T>;
@@ -86,12 +86,12 @@ async function noteExport<P, Q extends object>(
  */
 export function readerOf<P, Q>(call: Call<P, Q, undefined>, read: PartReader): ReadPart {
   const { pool } = call.realm!;
-  const meter = openWorkMeter(call);
+  const usage = openChargedWork(call);
   return async (work) => {
     const actor = await call.actorNow();
     if (actor === null) throw new DomainError("auth.revoked", "the key has ended");
-    const timed = (db: Db) => meter.timed(() => work(db, actor));
-    return await paging(pool, () => read(timed), actor).finally(() => meter.charge());
+    const timed = (db: Db) => usage.timed(() => work(db, actor));
+    return await paging(pool, () => read(timed), actor).finally(() => usage.charge());
   };
 }
 

@@ -4,7 +4,7 @@ import { serializable } from "../../db/transaction.ts";
 import { locationOf } from "../../domain/realms/realms.ts";
 import { readMany } from "../../routes/http/execution.ts";
 import type { Call } from "../../routes/http/route.ts";
-import { openWorkMeter } from "../../routes/http/work_meter.ts";
+import { openChargedWork } from "../../routes/http/charged_work.ts";
 import { type TestRealm, testRealm } from "../support/realm.ts";
 import { until } from "../support/eventually.ts";
 
@@ -103,7 +103,7 @@ Deno.test("a search that is given up between its statements costs credits by the
   await until(() => Promise.resolve(charged.length === 2));
 });
 
-Deno.test("a meter charges work that runs, whole credits alone, each once, and again where it could not be charged", async () => {
+Deno.test("work that runs is charged in whole credits, each once, and again where it could not be charged", async () => {
   const charged: number[] = [];
   let fails = false;
   const call = {
@@ -119,19 +119,19 @@ Deno.test("a meter charges work that runs, whole credits alone, each once, and a
     actor: { scopes: [] },
     realm: {},
   } as unknown as Call<unknown, unknown, unknown>;
-  const meter = openWorkMeter(call);
-  deepEqual(await meter.charge(), {});
+  const usage = openChargedWork(call);
+  deepEqual(await usage.charge(), {});
   const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
-  for (let i = 0; i < 4; i++) await meter.timed(() => pause(70));
+  for (let i = 0; i < 4; i++) await usage.timed(() => pause(70));
   equal(charged.length, 1, "parts that cost less than a credit each cost one together");
   const over = Promise.withResolvers<void>();
-  const running = meter.timed(() => over.promise);
+  const running = usage.timed(() => over.promise);
   await pause(260);
   fails = true;
-  deepEqual(await meter.charge(), {});
+  deepEqual(await usage.charge(), {});
   fails = false;
   const sum = () => charged.reduce((all, one) => all + one, 0);
-  deepEqual(await meter.charge(), { "x-credits-remaining": "7" });
+  deepEqual(await usage.charge(), { "x-credits-remaining": "7" });
   const before = sum();
   ok(before >= 2, `${charged}`);
   await pause(260);

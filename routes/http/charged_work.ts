@@ -10,7 +10,7 @@ import { withHeaders } from "./replica_reads.ts";
 import type { Call, Reply } from "./route.ts";
 
 /** Measures and charges the work of the database for one request. */
-export interface WorkMeter {
+export interface ChargedWork {
   /** Runs work of the database; its time counts from its beginning, also where nobody waits for its end any more. */
   timed<T>(work: () => Promise<T>): Promise<T>;
   /**
@@ -21,8 +21,8 @@ export interface WorkMeter {
   charge(): Promise<LimitHeaders>;
 }
 
-/** Opens the meter of a request. What was found is answered, whether it could be charged or not. */
-export function openWorkMeter<P, Q, B>(call: Call<P, Q, B>): WorkMeter {
+/** Opens the charged work of a request. What was found is answered, whether it could be charged or not. */
+export function openChargedWork<P, Q, B>(call: Call<P, Q, B>): ChargedWork {
   const { realm, services } = call;
   const isHouse = reachesRealm(call.actor);
   const running = new Set<{ start: number }>();
@@ -67,12 +67,12 @@ export function openWorkMeter<P, Q, B>(call: Call<P, Q, B>): WorkMeter {
 /** Answers by work that is measured, and charges it however it ends. */
 export async function chargingWork<P, Q, B>(
   call: Call<P, Q, B>,
-  answer: (timed: WorkMeter["timed"]) => Promise<Reply>,
+  answer: (timed: ChargedWork["timed"]) => Promise<Reply>,
 ): Promise<Reply> {
-  const meter = openWorkMeter(call);
-  const reply = await answer(meter.timed).catch(async (error) => {
-    await meter.charge(); // what was given up has cost as much
+  const usage = openChargedWork(call);
+  const reply = await answer(usage.timed).catch(async (error) => {
+    await usage.charge(); // what was given up has cost as much
     throw error;
   });
-  return withHeaders(reply, await meter.charge());
+  return withHeaders(reply, await usage.charge());
 }
