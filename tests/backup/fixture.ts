@@ -36,10 +36,10 @@ export interface Report {
   readonly stops?: Readonly<Record<string, { moves: string; signing: string }>>;
 }
 
-/** Makes an installation to back up. */
-export async function fixture(): Promise<Fixture> {
+/** Makes an installation to back up, in a database of its own. */
+export async function fixture(open: typeof testDatabase = testDatabase): Promise<Fixture> {
   const stack = new AsyncDisposableStack();
-  const own = stack.use(await testDatabase());
+  const own = stack.use(await open());
   const host = stack.use(await commandHost());
   const realm = stack.use(await testRealm({ env: { DATABASE_URL: own.url } }));
   const { name, account } = await realm.currency("1000000");

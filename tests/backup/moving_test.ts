@@ -7,6 +7,7 @@ import { PLATFORM_KEY, type TestRealm } from "../support/realm.ts";
 import { type Fixture, fixture, type Report, reportOf, rowsAt } from "./fixture.ts";
 import { holding, untilSomebodyWaits } from "./holding.ts";
 import {
+  databaseLike,
   movingOptions,
   type OtherServer,
   otherServer,
@@ -28,13 +29,12 @@ async function comesBack(its: Fixture, realm: TestRealm, { made, total }: {
   made: Report;
   total: string;
 }): Promise<void> {
-  // The server to which realms moved may be newer than the run's: an older one refuses what comes from it.
-  const elsewhere = await server.database();
-  reportOf(await its.host.run(elsewhere, "restore", [made.path]));
-  deepEqual((await auditAll(elsewhere, PLATFORM_KEY)).wrong, []);
-  deepEqual(await rowsAt(elsewhere, "select realm from platform.realm_moves"), []);
+  await using elsewhere = await databaseLike(server);
+  reportOf(await its.host.run(elsewhere.url, "restore", [made.path]));
+  deepEqual((await auditAll(elsewhere.url, PLATFORM_KEY)).wrong, []);
+  deepEqual(await rowsAt(elsewhere.url, "select realm from platform.realm_moves"), []);
   const [found] = await rowsAt<{ total: string; move: number }>(
-    elsewhere,
+    elsewhere.url,
     `select (select max(total)::text from ${schemaOf(realm)}.accounts where total < 1000) as total,
       (select count(*)::integer from pg_class where relname like 'move\\_%') as move`,
   );
@@ -42,7 +42,7 @@ async function comesBack(its: Fixture, realm: TestRealm, { made, total }: {
 }
 
 Deno.test("a backup that is made at any step of a move holds the realm once, and nothing of the move", async (t) => {
-  await using its = await fixture();
+  await using its = await fixture(() => databaseLike(server));
   await using moving = await its.realm.neighbour();
   const money = await withMoney(moving);
   const to = await server.database();
@@ -67,7 +67,7 @@ Deno.test("a backup that is made at any step of a move holds the realm once, and
 });
 
 Deno.test("a realm that moves while a backup is made is read in its new place, also where the old one is gone", async () => {
-  await using its = await fixture();
+  await using its = await fixture(() => databaseLike(server));
   const { host, url, realm } = its;
   await using moving = await realm.neighbour();
   const money = await withMoney(moving);

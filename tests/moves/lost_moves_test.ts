@@ -11,11 +11,11 @@ import { orderMove } from "../../workers/moves/move_orders.ts";
 import { cancel, carryOn, dropOld } from "../../workers/moves/moving.ts";
 import { repair } from "../../workers/moves/repairing.ts";
 import {
+  databaseLike,
   moveTo,
   movingOptions,
-  type OtherServer,
   otherServer,
-  returnDatabase,
+  type OtherServer,
   schemaOf,
 } from "../backup/servers.ts";
 import { commandHost } from "../support/command_host.ts";
@@ -227,7 +227,7 @@ Deno.test("a realm whose directory and old place have both lost its move is not 
 });
 
 Deno.test("a realm that has come back to where the directory has it gets its number, and moves on", async () => {
-  await using own = await returnDatabase(server);
+  await using own = await databaseLike(server);
   await using realm = await testRealm({ env: { DATABASE_URL: own.url } });
   const options = movingOptions(realm);
   const first = await directoryOf(realm);
