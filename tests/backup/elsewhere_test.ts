@@ -11,7 +11,7 @@ import { auditAll } from "../support/proofs.ts";
 import { PLATFORM_KEY, type TestRealm } from "../support/realm.ts";
 import { adminAt, type Fixture, fixture, type Report, reportOf, rowsAt } from "./fixture.ts";
 import { holding, untilSomebodyWaits } from "./holding.ts";
-import { moveTo, otherServer, schemaOf, serverOf, withMoney } from "./servers.ts";
+import { databaseLike, moveTo, otherServer, schemaOf, serverOf, withMoney } from "./servers.ts";
 
 const RAMP = { type: "ramp", asset: "ETH", testnet: true };
 /** Whether the directory of a database has a realm in a place of its own. */
@@ -76,7 +76,7 @@ async function backUpUnderLoad(
 
 Deno.test("a backup under load holds realms of other servers, and comes back into one database, to their own places, or to another server", async (t) => {
   await using server = await otherServer();
-  await using its = await fixture();
+  await using its = await fixture(() => databaseLike(server));
   const { host, url, realm } = its;
   await using away = await realm.neighbour();
   const home = await server.database();
@@ -99,14 +99,14 @@ Deno.test("a backup under load holds realms of other servers, and comes back int
     deepEqual(await rowsAt(at, "select realm from platform.realm_moves"), []);
   };
   await t.step("into one database", async () => {
-    await using elsewhere = await testDatabase();
+    await using elsewhere = await databaseLike(server);
     const back = reportOf(await host.run(elsewhere.url, "restore", [made.path]));
     deepEqual([back.heads, back.rows], [made.heads, made.rows]);
     equal(await isApart(elsewhere.url, away), false);
     await sound(elsewhere.url);
   });
   await t.step("to a place where the realm lives on: refused, and nothing stays", async () => {
-    await using elsewhere = await testDatabase();
+    await using elsewhere = await databaseLike(server);
     const args = [made.path, "--to", "origin"];
     const refused = await host.run(elsewhere.url, "restore", args, server.env);
     deepEqual([refused.code, refused.out], [1, ""]);
@@ -118,7 +118,7 @@ Deno.test("a backup under load holds realms of other servers, and comes back int
     await money.transfer(); // the living one goes on
   });
   await t.step("to another server", async () => {
-    await using elsewhere = await testDatabase();
+    await using elsewhere = await databaseLike(server);
     const next = await server.database();
     const args = [made.path, "--to", "-"];
     const back = reportOf(await host.run(elsewhere.url, "restore", args, server.env, next));
@@ -129,7 +129,7 @@ Deno.test("a backup under load holds realms of other servers, and comes back int
     await sound(elsewhere.url);
   });
   await t.step("to their own places", async () => {
-    await using elsewhere = await testDatabase();
+    await using elsewhere = await databaseLike(server);
     await rowsAt(home, `alter schema ${schemaOf(away)} rename to lost`);
     const args = [made.path, "--to", "origin"];
     const back = reportOf(await host.run(elsewhere.url, "restore", args, server.env));
@@ -219,7 +219,7 @@ Deno.test("a backup names a realm whose server is down and is not made, or is ma
 
 Deno.test("a realm whose server is lost comes back on another, and the old place is foreign when it returns", async () => {
   await using server = await otherServer();
-  await using its = await fixture();
+  await using its = await fixture(() => databaseLike(server));
   const { host, url, realm } = its;
   await using away = await realm.neighbour();
   const home = await server.database();
