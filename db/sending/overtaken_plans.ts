@@ -2,7 +2,10 @@
 import type { Db } from "../database.ts";
 import type { OrderRow } from "./chain_orders.ts";
 
-/** Reads a transaction in a scanned block that has spent a coin, or used the nonce, of a planned order; null: none has. */
+/**
+ * Reads a transaction in a scanned block that has spent a coin, or used the nonce, of a planned order; null: none has. One
+ * of which the chain has lost the block since has used none: its order is done all the same.
+ */
 export async function selectOvertaker(
   db: Db,
   { id, chain, network, sender, nonce }: Pick<
@@ -20,7 +23,8 @@ export async function selectOvertaker(
       union all
       select o.hash from chain_orders o
       where o.chain = ${chain} and o.network = ${network} and o.sender = ${sender} and o.nonce = ${nonce}
-        and o.id <> ${id} and o.height is not null and o.hash is not null) q
+        and o.id <> ${id} and o.height is not null and o.hash is not null
+        and exists (select from reserved_inputs k where k.order_id = ${id} and k.consumed_by = o.hash)) q
     limit 1`;
   return row?.hash ?? null;
 }
