@@ -86,7 +86,7 @@ export type MinedNonce = Pick<OrderRow, "chain" | "network" | "sender" | "nonce"
 
 /**
  * Lists the orders that are done with the nonce of a mined one, and of which that was not told yet: the chain has lost their
- * transactions to that one's.
+ * transactions to that one's. Those that a batch, or a found transaction, paid are its: their nonce is of a plan of their own.
  */
 export async function selectDisplaced(
   db: Db,
@@ -96,7 +96,7 @@ export async function selectDisplaced(
   return await db<OrderRow[]>`
     select ${db(ORDER_COLUMNS)} from chain_orders o
     where chain = ${chain} and network = ${network} and sender = ${sender} and nonce = ${nonce}
-      and state = 'done' and hash <> ${hash}
+      and state = 'done' and hash <> ${hash} and batch_order_id is null
       and not exists (select from displaced_orders d where d.hash = o.hash and d.state = 'displaced')
     order by id`;
 }

@@ -2,6 +2,9 @@
 import { deepEqual, equal, match, rejects } from "node:assert/strict";
 import { checkLedger } from "../../domain/audit/ledger_check.ts";
 import { type ReconcileOptions, reconcileRealm } from "../../workers/recovery/reconcile.ts";
+import { selectOrder } from "../../db/sending/chain_orders.ts";
+import { reading } from "../../db/transaction.ts";
+import { tellDisplaced } from "../../domain/recovery/displaced_orders.ts";
 import { scanNetwork } from "../../workers/scanning/scanner.ts";
 import type { WorkerContext } from "../../workers/worker_context.ts";
 import { advanceOrder } from "../../workers/sending/sender.ts";
@@ -118,4 +121,34 @@ Deno.test("a nonce that a dump is about to fill, and that was filled since, is f
   equal(filled.state, "failed");
   match(filled.error, /^0x[0-9a-f]{64} spent its nonce before it was signed$/);
   await assertPaidOnce(funded, { id: second, hash });
+});
+
+Deno.test("a withdrawal that a dump has planned, and a transaction of the lost database has paid, is told once where the chain loses that one", async () => {
+  await using funded = await openFundedRamp();
+  const { realm } = funded;
+  await funded.anvil.mine();
+  const { body: { id } } = await funded.withdraw("1");
+  await step(funded, "withdrawal", true);
+  await keepRealm(realm);
+  const { chain: { hash } } = await funded.finish(id);
+  await restoreRealm(realm);
+  await haltRealm(realm);
+  const [report] = await reconcile(realm);
+  deepEqual([report.lifted, report.taken.length], [true, 1]);
+  await assertPaidOnce(funded, { id, hash });
+  const orders = await rowsOf<{ id: string; purpose: string; nonce: number }>(
+    realm,
+    "select id, purpose, nonce from chain_orders where state = 'done' order by purpose",
+  );
+  deepEqual(orders.map(({ purpose, nonce }) => [purpose, nonce]), [
+    ["recovered", 0],
+    ["withdrawal", 0],
+  ]);
+  const paid = (await reading(realm.pool, (db) => selectOrder(db, orders[0].id)))!;
+  const { actor } = present(funded.context);
+  const by = `0x${"ab".repeat(32)}`;
+  equal(
+    await realm.command((tx) => tellDisplaced(tx, actor, { ...paid, hash: by })),
+    `${by} took the place of ${hash}, which the chain has lost: no transaction pays ${id}, which is done`,
+  );
 });
