@@ -254,8 +254,9 @@ export async function settleSweep(tx: LedgerTx, actor: Actor, order: OrderRow): 
   if (sweep.state === "done" || sweep.state === "failed") return;
   if (sweep.order_id !== order.id) return;
   const sweepable = (await selectSweepable(tx, sweep.account))!;
-  // Where nothing was left to sweep, gas of the ramp paid for the cancellation: no later deposit gives it back.
-  const isSpared = sweep.gas_order !== null && await isBorneByHouse(tx, order);
+  // Where nothing was left to sweep, gas that the ramp sent for it paid for the cancellation: no later deposit gives it back.
+  const isSpared = sweep.gas_order !== null && sweep.gas_order > order.id &&
+    await isBorneByHouse(tx, order);
   const paying = isSpared ? { ...sweepable, free: "0" } : sweepable;
   const { fee, borne } = await bookFee(tx, actor, paying, order);
   if (borne !== "0" && !isSpared) await updateSweep(tx, sweep.id, { borne });

@@ -5,7 +5,8 @@ import { type Checkpoint, CHECKPOINTS } from "../../workers/sending/order_work.t
 import { scanNetwork } from "../../workers/scanning/scanner.ts";
 import { advanceOrder } from "../../workers/sending/sender.ts";
 import { workerContextOf } from "../support/evm_fixture.ts";
-import { openRampFixture, type RampFixture } from "../support/ramp_fixture.ts";
+import { type FaultyNode, NodeError, startFaultyNode } from "../support/nodes/faulty_node.ts";
+import { mineUntil, openRampFixture, type RampFixture } from "../support/ramp_fixture.ts";
 import { rowsOf } from "../support/realm.ts";
 import { installToken } from "../support/token_contracts.ts";
 
@@ -51,6 +52,34 @@ Deno.test("a worker that ends before or after any step of a deposit's way sweeps
   }
   await fixture.realm.drain();
   await sameAsBefore(fixture, ramp, expected);
+});
+
+Deno.test("a token's sweep that no node takes, and that is canceled at the house's cost, rests as one that failed", async () => {
+  let node: FaultyNode | null = null;
+  await using fixture = await openRampFixture({
+    testnet: false,
+    through: (url) => (node = startFaultyNode(url)).url,
+  });
+  await using faulty = node!;
+  const { realm, anvil } = fixture;
+  const token = await installToken(anvil, "USDC");
+  const called = token.contract.slice(2).toLowerCase();
+  faulty.trick = ({ method, params }) => {
+    if (method !== "eth_sendRawTransaction" || !String(params[0]).includes(called)) {
+      return undefined;
+    }
+    throw new NodeError(-32000, "transaction type not supported");
+  };
+  const ramp = await fixture.ramp("USDC");
+  const deposit = await fixture.address(ramp.id);
+  await anvil.pool({ to: ramp.address, value: ETHER });
+  await token.pay(deposit.address, 100_000_000n);
+  const sent = "select from chain_orders where purpose = 'sweep' and state = 'sent'";
+  await mineUntil(fixture, async () => (await rowsOf(realm, sent)).length === 1);
+  await rowsOf(realm, "update chain_orders set created_at = now() - interval '20 minutes'");
+  const failed = "select strikes from sweeps where state = 'failed'";
+  await mineUntil(fixture, async () => (await rowsOf(realm, failed)).length > 0);
+  deepEqual(await rowsOf(realm, failed), [{ strikes: 1 }]);
 });
 
 Deno.test("a token's gas and sweep that end at any place are each sent once", async (t) => {
