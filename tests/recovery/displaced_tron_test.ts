@@ -70,6 +70,43 @@ Deno.test("a payment on Tron that is DONE, and whose final block the chain loses
   equal(row.status, "DONE");
 });
 
+Deno.test("a payment on Tron that the chain has lost, has again, and loses once more is told each time", async () => {
+  await using ramped = await openTronRamp({ total: 500_000_000n });
+  const { realm, node } = ramped;
+  const { id, hash, raw, depth } = await payDone(ramped);
+  const lost = `the chain has lost ${hash}: no transaction pays`;
+  const follow = async (blocks: number) => {
+    for (let round = 0; round < 2; round++) {
+      await node.mine(blocks);
+      await ramped.follow();
+    }
+  };
+  await node.reorganiseFinal(depth);
+  await follow(2);
+  equal(await reasonOf(ramped), `${lost} ${id}, which is done`);
+  await dateQuarantines(realm, 1);
+  await reconcile(realm, nobody);
+  equal(await reasonOf(ramped), null);
+  const body = JSON.stringify({ transaction: raw });
+  await (await fetch(`${node.url}/wallet/broadcasthex`, { method: "POST", body })).body?.cancel();
+  await follow(3);
+  match(await reasonOf(ramped) ?? "none", /again, which the chain had lost/);
+  await dateQuarantines(realm, 1);
+  await reconcile(realm, nobody);
+  equal(await reasonOf(ramped), null);
+  const [{ above }] = await rowsOf<{ above: number }>(
+    realm,
+    `select (c.height - d.seen_height + 1)::integer as above from displaced_orders d
+      join chain_cursors c using (chain, network)`,
+  );
+  await node.reorganiseFinal(above);
+  await follow(2);
+  equal(await reasonOf(ramped), `${lost} ${id}, which is done`);
+  const told = (await ramped.withdrawal(id)).history
+    .flatMap(({ reason }: { reason?: string }) => reason ?? []);
+  deepEqual(told.map((one: string) => one.startsWith(lost)), [true, false, true]);
+});
+
 Deno.test("a payment on Tron whose final block the chain replaces by another that has it as well is told to nobody", async () => {
   await using ramped = await openTronRamp({ total: 500_000_000n });
   const { realm, node } = ramped;

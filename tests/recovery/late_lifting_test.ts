@@ -63,3 +63,20 @@ for (const [way, tell] of Object.entries(WAYS)) {
     },
   });
 }
+
+Deno.test({
+  name:
+    "LTC: a quarantine does not end where, in that moment, a worker scans a block in which a transaction that nothing knows spends a coin",
+  ignore: !hasLitecoind(),
+  fn: async () => {
+    await using funded = await openLosingRamp(5n);
+    const { realm } = funded;
+    await haltRealm(realm);
+    const spent = "update coins set spent_by = $1, spent_height = height where spent_by is null";
+    const lifting = await reconcileBefore(realm, async () => {
+      await rowsOf(realm, spent, ["ab".repeat(32)]);
+    });
+    deepEqual([lifting.lifted, lifting.obstacles], [false, [LATE]]);
+    match(await reasonOf(funded) ?? "none", /older than the record/);
+  },
+});
