@@ -121,6 +121,7 @@ Deno.test("a withdrawal on Ethereum that was displaced, and that another reorgan
   equal(await quarantineOf(funded), null);
   const before = sent.length;
   await goBack();
+  await anvil.mine(60); // nodes have what they call final
   await poller.advance();
   const { body: { id: next } } = await funded.withdraw("2");
   await funded.advance();
@@ -131,6 +132,7 @@ Deno.test("a withdrawal on Ethereum that was displaced, and that another reorgan
     false,
     "nobody has decided that it is sent again",
   );
+  equal((await fillOf(funded)).state, "sent", "its nonce is filled");
   await anvil.rpc("anvil_dropAllTransactions");
   await mineInstead(funded, displaced.raw, 60);
   for (let round = 0; round < 3; round++) await poller.advance();
