@@ -10,8 +10,8 @@ import {
   databaseLike,
   moveTo,
   movingOptions,
-  otherServer,
   type OtherServer,
+  otherServer,
   schemaOf,
 } from "../backup/servers.ts";
 import { holding, untilSomebodyWaits } from "../backup/holding.ts";

@@ -14,8 +14,8 @@ import {
   databaseLike,
   moveTo,
   movingOptions,
-  otherServer,
   type OtherServer,
+  otherServer,
   schemaOf,
 } from "../backup/servers.ts";
 import { commandHost } from "../support/command_host.ts";
