@@ -120,15 +120,26 @@ export async function countNotices(
   return count;
 }
 
-/** Counts the notices of a kind to an address since a time (milliseconds): of one customer's users, and of all customers'. */
+/**
+ * Counts the notices of a kind to an address since a time (milliseconds): of one customer's users, or of the customer alone
+ * where it is the one who is told, and of all customers'.
+ */
 export async function countNoticesAt(
   db: Db,
-  of: { destination: string; kind: NoticeKind; since: number; customer: string; most: number },
+  of: {
+    destination: string;
+    kind: NoticeKind;
+    since: number;
+    customer: string;
+    isTold: boolean;
+    most: number;
+  },
 ): Promise<{ own: number; all: number }> {
   const [counts] = await db<{ own: number; all: number }[]>`
-    select (count(*) filter (where customer = ${of.customer}))::integer as own,
+    select (count(*) filter (where customer = ${of.customer}
+        and (owner = customer or not ${of.isTold}::boolean)))::integer as own,
       count(*)::integer as "all"
-    from (select customer from messages
+    from (select customer, owner from messages
       where lower(destination) = lower(${of.destination}) and created_at > ${of.since}
         and notice = ${of.kind} and customer is not null limit ${of.most}) m`;
   return counts;

@@ -30,7 +30,7 @@ const OF_CODES = { max: 3, ms: 24 * 60 * 60_000 };
 /**
  * An address has so many notices of a kind in a day about all users of a customer together: it may have given many of them a
  * stranger's. Where all customers have caused many, each of them has few: none uses up those of another, who may be the one
- * whose address it is.
+ * whose address it is. Those about the customer itself are counted apart: whoever has its key would have others' sent first.
  */
 const OF_ADDRESS = { ofCustomer: 10, ofAll: 50, ofEach: 3, ms: 24 * 60 * 60_000 };
 
@@ -154,7 +154,10 @@ export async function hasEnough(
   const customer = await selectCustomerOf(tx, id);
   if (customer === null) return false;
   const { ofCustomer, ofAll, ofEach, ms } = OF_ADDRESS;
-  const of = { destination: email, kind, since: at - ms, customer, most: 1000 };
+  const of = {
+    ...{ destination: email, kind, since: at - ms, customer },
+    ...{ isTold: id === customer, most: 1000 },
+  };
   const { own, all } = await countNoticesAt(tx, of);
   return own >= ofCustomer || all >= ofAll && own >= ofEach;
 }

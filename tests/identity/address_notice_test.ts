@@ -129,6 +129,43 @@ test("customers that give many users a stranger's address have it told few notic
   equal(await noticesTo(), 57);
 });
 
+test("who has a customer's key uses up none of its notices by those about users that it makes", async (realm) => {
+  const destination = "chief@example.com";
+  const chief = await realm.user({ role: "admin", scope: "own" });
+  const tell = (id: string) =>
+    realm.command((tx) =>
+      tellSecurityChange(tx, { ...realm.admin.actor, at: Date.now() }, {
+        ...{ user: { id, email: destination }, change: "password" },
+        secrets: realm.services.secrets,
+      })
+    );
+  for (let i = 0; i < 12; i++) {
+    const named = { username: `made-${crypto.randomUUID()}`, password: PASSWORD };
+    await tell((await chief.send("POST", "/v1/users", named)).body.id);
+  }
+  const about = async (condition: string) =>
+    (await realm.pool.sql.unsafe(
+      `select from messages where destination = $1 and owner ${condition} $2`,
+      [destination, chief.id],
+    )).length;
+  equal(await about("<>"), 10);
+  await tell(chief.id);
+  equal(await about("="), 1);
+});
+
+test("an address that has had ten notices of webhooks in a day gets no more, and webhooks are made all the same", async (realm) => {
+  const user = await realm.user();
+  const destination = "hooked@example.com";
+  await addressed(realm, user.id, destination);
+  const { secrets } = realm.services;
+  const actor = { ...realm.admin.actor, at: Date.now() };
+  const message = { channel: "email", content: { subject: "a", text: "b" } } as const;
+  const notices = Array(10).fill({ message, to: { destination }, secrets, owner: user.id });
+  await realm.command((tx) => queueNotices(tx, actor, notices, "webhook"));
+  equal((await user.send("POST", "/v1/webhooks", HOOK)).status, 201);
+  equal((await mailed(realm, user.id)).length, 10);
+});
+
 test("an e-mail to an address that a user had holds no words of the user, and the request where its id is one of ours", async (realm) => {
   const user = await realm.user();
   const change = async (n: number, id: string) => {
