@@ -37,8 +37,8 @@ const RIGHTS = `
     installation, installation_witnesses, realm_faults, own_addresses, network_identities, realm_steps, realm_measurements,
     whatsapp_interactions, realm_moves, migrations to :role;
   grant insert, update, delete on usage, signing_keys, idempotency, rates, leases, realm_provisioning, installation_witnesses,
-    realm_faults, own_addresses, network_identities, realm_steps, realm_measurements, whatsapp_interactions to :role;
-  grant insert on audit, application_keys to :role;
+    realm_faults, own_addresses, realm_steps, realm_measurements, whatsapp_interactions to :role;
+  grant insert on audit, application_keys, network_identities to :role;
   grant update (revoked_at) on application_keys to :role;
   grant update (name, country, accounting_currency, tier, settings, realm_key, previous_realm_key, error, updated_at)
     on realms to :role;

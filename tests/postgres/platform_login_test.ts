@@ -6,6 +6,7 @@ import { reading } from "../../db/transaction.ts";
 import { serveWithLess } from "../../domain/security/platform_login.ts";
 import { locationOf } from "../../domain/realms/realms.ts";
 import { loginsUnder, openSecrets } from "../../domain/security/serving_secrets.ts";
+import { keptIdentities } from "../../workers/installation/network_identities.ts";
 import { testDatabase } from "../support/database.ts";
 import { PASSWORD, PLATFORM_KEY, testRealm } from "../support/realm.ts";
 
@@ -37,6 +38,8 @@ const hostile = (owner: string, schema: string, role: string) => [
   "update installation set login = null",
   "update installation set platform_key = null",
   "update tiers set requests_per_second = null",
+  "update network_identities set identity = '5'",
+  "delete from network_identities",
 ];
 
 Deno.test("a statement injected into the platform's tables changes no realm, no role and no table, and all is served", async () => {
@@ -53,6 +56,9 @@ Deno.test("a statement injected into the platform's tables changes no realm, no 
     await rejects(async () => await sql.unsafe(text), /permission denied|must (be|have)/, text);
   }
 
+  // Workers decide which network a chain is of; the operator's command alone forgets it.
+  const kept = keptIdentities(realm.database.platform)({ chain: "ETHEREUM", network: "testnet" });
+  deepEqual([await kept.keep("5"), await kept.keep("6"), await kept.read()], ["5", "5", "5"]);
   const made = await realm.operator("POST", "/v1/realms", {
     name: "later",
     admin: { email: "a@b.example", password: PASSWORD },
