@@ -1,5 +1,6 @@
-import { deepEqual, equal, match } from "node:assert/strict";
+import { deepEqual, equal, match, ok } from "node:assert/strict";
 import { hasLitecoind } from "../support/nodes/litecoind.ts";
+import { rowsOf } from "../support/realm.ts";
 import { COIN, openUtxoRamp, UTXO_CHAINS } from "../support/utxo_fixture.ts";
 import { newParty } from "../chains/bitcoin/fixture.ts";
 
@@ -30,6 +31,56 @@ Deno.test({
     const [done] = await funded.ended([id]);
     equal(done.status, "DONE", JSON.stringify(done));
     deepEqual(await funded.held(to), [BigInt(FITTING - 5) * COIN / 2n]);
+    await funded.agree();
+  },
+});
+
+Deno.test({
+  name:
+    "DOGE: of two withdrawals of which one fits, the other is told to wait for a consolidation, is tried ever more rarely, and is paid after it",
+  ignore: !hasLitecoind(),
+  fn: async () => {
+    const chain = UTXO_CHAINS.find(({ asset }) => asset === "DOGE")!;
+    await using funded = await openUtxoRamp(chain);
+    await funded.fund(...Array(400).fill(COIN / 2n), ...Array(1500).fill(COIN / 10n));
+    const { realm } = funded;
+    const to = (await newParty("DOGECOIN")).address;
+    await funded.quote();
+    const source = { account: funded.ramp };
+    const [first, second] = [
+      await funded.withdraw(to, "170", { source }),
+      await funded.withdraw(to, "170", { source }),
+    ];
+    equal((await funded.ended([first]))[0].status, "DONE");
+    const waiting = await funded.withdrawal(second);
+    equal(waiting.status, "PROCESSING");
+    deepEqual(
+      waiting.history.map(({ event }: { event: string }) => event),
+      ["created", "waiting"],
+      "told once, however often it was tried",
+    );
+    match(waiting.history[1].reason, /^ramp\.assets_insufficient: .* consolidated$/);
+    await realm.command((tx) =>
+      tx`update chain_orders set created_at = created_at - interval '1 hour' where state = 'new'`
+    );
+    await funded.advance();
+    const [{ pause }] = await rowsOf<{ pause: number }>(
+      realm,
+      `select extract(epoch from j.run_at - now())::float8 as pause from jobs j
+        join chain_orders o on j.payload ->> 'order' = o.id::text
+          and (j.payload ->> 'version')::integer = o.schedule_version where o.state = 'new'`,
+    );
+    ok(pause > 300 && pause < 400, `a tenth of its age: ${pause} s`);
+
+    for (let most = 0; most < 2; most++) {
+      const path = `/v1/accounts/${funded.ramp}/consolidate`;
+      const made = await realm.admin.send("POST", path, {});
+      equal(made.status, 201, made.text);
+      const open = "select from chain_orders where purpose = 'consolidation' and state <> 'done'";
+      await funded.until(async () => (await rowsOf(realm, open)).length === 0);
+    }
+    equal((await funded.ended([second]))[0].status, "DONE");
+    deepEqual(await funded.held(to), [170n * COIN, 170n * COIN]);
     await funded.agree();
   },
 });

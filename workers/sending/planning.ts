@@ -32,6 +32,7 @@ import { assertKnown } from "./found_transactions.ts";
 import { assertMaySign } from "./signing.ts";
 import { type OrderWork, stepInTurn } from "./order_work.ts";
 import { planBeside, rivalsOf } from "./rivals.ts";
+import { needsConsolidation } from "./waiting_orders.ts";
 import { assertToken } from "../tokens/token_verification.ts";
 import { selectAccount } from "../../db/accounts/accounts.ts";
 import { findAsset } from "../../domain/assets.ts";
@@ -229,7 +230,7 @@ function makePlan({ chain }: OrderWork, draft: Draft, inputs: Inputs): Plan {
     return chain.plan(draft, inputs);
   } catch (error) {
     const many = error instanceof ChainError && error.fault === "insufficient" &&
-      inputs.coins?.length === COINS_MAX && !error.message.includes("consolidate");
+      inputs.coins?.length === COINS_MAX && !needsConsolidation(error);
     if (!many) throw error;
     const why =
       `${error.message}; no more than ${COINS_MAX} coins are spent at once: consolidate them`;

@@ -50,7 +50,7 @@ import { assertProven, type Drop, earlierDropOf, lossOf } from "./dropped_orders
 import { giveUpOvertaken } from "./overtaken_plans.ts";
 import { planOrder, type Refusal } from "./planning.ts";
 import { replaceOrder } from "./replacements.ts";
-import { holdInTurn, holdOf, signedAttempts, signedOf, signPending } from "./signing.ts";
+import { holdOf, signedAttempts, signedOf, signPending } from "./signing.ts";
 import {
   type OnCheckpoint,
   type OrderWork,
@@ -59,9 +59,9 @@ import {
   type Turn,
 } from "./order_work.ts";
 import { bidAnew, fillGaps, unblock } from "./stuck_orders.ts";
+import { WAIT_MS, waitFor } from "./waiting_orders.ts";
 
 const POLL_MS = 5_000;
-const WAIT_MS = 15_000;
 /** After an hour an order runs less often. */
 const OLD_MS = 3_600_000;
 const OLD_POLL_MS = 60_000;
@@ -106,11 +106,7 @@ async function advance(
     return await carryOn({ context, chain, place, handlers: ORDER_HANDLERS, ...how }, order);
   } catch (error) {
     if (!(error instanceof ChainError)) throw error;
-    const work = { context, turn: how.turn };
-    if (error.fault === "held") await holdInTurn(work, error.message);
-    else await stepInTurn(work, (tx) => noteError(tx, order.id, error.message));
-    context.log("warn", "order waits", { order: order.id, fault: error.fault, error });
-    return WAIT_MS;
+    return await waitFor({ context, turn: how.turn }, order, error);
   }
 }
 
