@@ -1,4 +1,5 @@
 /** Statement on transactions in blocks that took the place of a plan. @module */
+import { isCoin } from "../chains/coin_places.ts";
 import type { Db } from "../database.ts";
 import type { OrderRow } from "./chain_orders.ts";
 
@@ -15,11 +16,11 @@ export async function selectOvertaker(
 ): Promise<string | null> {
   const [row] = await db<{ hash: string }[]>`
     select q.hash from (
-      select c.spent_by as hash from reserved_inputs k, lateral (select c.spent_by from coins c
-        where k.input ~ '^[0-9a-f]{64}:[0-9]+$' and c.chain = k.chain and c.network = k.network
-          and c.hash = split_part(k.input, ':', 1) and c.index = split_part(k.input, ':', 2)::integer
-          and c.spent_by is not null and c.spent_by <> 'unknown' offset 0) c
-      where k.order_id = ${id}
+      select c.spent_by as hash
+      from (select chain, network, input as k from reserved_inputs where order_id = ${id} offset 0) r,
+        lateral (select chain, network, spent_by from coins where ${isCoin(db)} offset 0) c
+      where c.chain = r.chain and c.network = r.network
+        and c.spent_by is not null and c.spent_by <> 'unknown'
       union all
       select o.hash from chain_orders o
       where o.chain = ${chain} and o.network = ${network} and o.sender = ${sender} and o.nonce = ${nonce}
