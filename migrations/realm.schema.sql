@@ -305,6 +305,7 @@ constraint blocks_serving TRIGGER DEFERRABLE INITIALLY DEFERRED
 constraint blocks_status_check CHECK ((status = ANY (ARRAY['OPEN'::text, 'CAPTURED'::text, 'RELEASED'::text, 'EXPIRED'::text])))
 CREATE INDEX blocks_account ON blocks USING btree (account, id)
 CREATE INDEX blocks_expiry ON blocks USING btree (expires_at) WHERE ((status = 'OPEN'::text) AND (expires_at IS NOT NULL))
+CREATE INDEX blocks_transaction ON blocks USING btree (transaction) WHERE (transaction IS NOT NULL)
 CREATE TRIGGER blocks_close BEFORE UPDATE ON blocks FOR EACH ROW WHEN (((old.status = 'OPEN'::text) AND (new.status <> 'OPEN'::text))) EXECUTE FUNCTION time_block()
 CREATE TRIGGER blocks_keep AFTER INSERT ON blocks FOR EACH ROW EXECUTE FUNCTION keep_opened()
 CREATE TRIGGER blocks_keep_closed AFTER UPDATE ON blocks REFERENCING OLD TABLE AS earlier NEW TABLE AS later FOR EACH STATEMENT EXECUTE FUNCTION keep_closed()
@@ -1756,6 +1757,7 @@ table revocations (
 constraint revocations_check CHECK (((jti IS NULL) <> (issued_before IS NULL)))
 constraint revocations_pkey PRIMARY KEY (id)
 CREATE INDEX revocations_expires ON revocations USING btree (expires_at)
+CREATE INDEX revocations_realm ON revocations USING btree (issued_before) WHERE (user_id = '00000000-0000-0000-0000-000000000000'::uuid)
 CREATE INDEX revocations_xact ON revocations USING btree (xact)
 
 table row_counts (
@@ -2052,6 +2054,7 @@ table unexplained_gains (
   gained numeric(78,0) not null
   searched bigint not null
   found numeric(78,0) not null default 0
+  rewarded boolean not null default false
   tries integer not null default 0
   error text
   retry_at timestamp with time zone not null
@@ -2306,6 +2309,7 @@ CREATE INDEX withdrawals_processing ON withdrawals USING btree (account) WHERE (
 CREATE INDEX withdrawals_processing_asset ON withdrawals USING btree (asset) WHERE (status = 'PROCESSING'::text)
 CREATE INDEX withdrawals_ramp ON withdrawals USING btree (ramp, id) WHERE (status = 'PROCESSING'::text)
 CREATE INDEX withdrawals_sponsored ON withdrawals USING btree (sender, created_at) WHERE sponsored
+CREATE INDEX withdrawals_transaction ON withdrawals USING btree (transaction) WHERE (transaction IS NOT NULL)
 CREATE TRIGGER withdrawals_count_new_rows AFTER INSERT ON withdrawals REFERENCING NEW TABLE AS fresh FOR EACH STATEMENT EXECUTE FUNCTION count_new_rows()
 CREATE CONSTRAINT TRIGGER withdrawals_covered AFTER INSERT OR UPDATE OF charged, block, status ON withdrawals DEFERRABLE INITIALLY DEFERRED FOR EACH ROW WHEN ((new.status = 'PROCESSING'::text)) EXECUTE FUNCTION check_withdrawal_covered()
 CREATE TRIGGER withdrawals_ended BEFORE UPDATE ON withdrawals FOR EACH ROW EXECUTE FUNCTION check_withdrawal()

@@ -8,20 +8,36 @@ import type { LinkableTransaction } from "../../db/audit/hash_chain.ts";
 import type { Tx } from "../../db/database.ts";
 import type { ArchivedRows } from "./hash_chain.ts";
 
-/** Transactions that are compared at once: some of the tables are read as a whole for it. */
-const COMPARED = 10_000;
+/** Transactions that are compared at once. */
+const COMPARED = 1_000;
 
-/** Passes archived transactions on, and tells of the rows that name them and say something else. */
+/** Rows that differ from their archived transactions: those that are listed, and how many there are. */
+export interface WrongRows {
+  readonly listed: WrongRow[];
+  count: number;
+}
+
+/**
+ * Passes archived transactions on, and adds up the rows that name them and say something else.
+ *
+ * @param most how many of them are listed
+ */
 export async function* comparing(
   tx: Tx,
   archive: ArchivedRows,
-  tell: (wrong: readonly WrongRow[]) => void,
+  wrong: WrongRows,
+  most: number,
 ): AsyncGenerator<LinkableTransaction> {
   let named: NamedTransaction[] = [];
   const compare = async () => {
     const some = named;
     named = [];
-    if (some.length > 0) tell(await selectWrongRows(tx, some));
+    if (some.length === 0) return;
+    const found = await selectWrongRows(tx, some, most);
+    wrong.count += found[0]?.count ?? 0;
+    for (const { subject, expected, found: seen } of found.slice(0, most - wrong.listed.length)) {
+      wrong.listed.push({ subject, expected, found: seen });
+    }
   };
   for (;;) {
     const { done, value } = await archive.next();

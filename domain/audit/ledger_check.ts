@@ -10,12 +10,11 @@ import {
   selectMismatches,
 } from "../../db/audit/ledger_check.ts";
 import type { Pool, Tx } from "../../db/database.ts";
-import type { WrongRow } from "../../db/audit/archived_rows.ts";
 import { selectHash } from "../../db/audit/hash_chain.ts";
 import { snapshot } from "../../db/transaction.ts";
 import { type ChainEnd, recomputeTrail } from "./trail_chain.ts";
 import { DomainError } from "../errors.ts";
-import { comparing } from "./archived_rows.ts";
+import { comparing, type WrongRows } from "./archived_rows.ts";
 import { GENESIS } from "./chain_links.ts";
 import {
   type ArchivedRows,
@@ -131,8 +130,8 @@ async function checkChain(
   files?: ArchivedRows,
 ): Promise<Recomputed> {
   let done = 0;
-  const wrong: WrongRow[] = [];
-  const archive = files && comparing(tx, files, (some) => wrong.push(...some));
+  const wrong: WrongRows = { listed: [], count: 0 };
+  const archive = files && comparing(tx, files, wrong, LISTED_MAX);
   const chain = await recomputeAll(tx, (share) => {
     onSteps(share);
     done += share;
@@ -143,9 +142,8 @@ async function checkChain(
     return recomputeAll(tx);
   });
   if (archive !== undefined && chain.break === null) await checkEnd(archive, mismatches);
-  const count = wrong.length;
-  for (const row of wrong.slice(0, LISTED_MAX)) {
-    mismatches.push({ ...row, code: "archive.rows", count });
+  for (const row of wrong.listed) {
+    mismatches.push({ ...row, code: "archive.rows", count: wrong.count });
   }
   onSteps(1 - done);
   if (chain.break !== null) mismatches.push(breakOf(chain.break));

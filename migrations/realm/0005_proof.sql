@@ -27,6 +27,7 @@ create table blocks (
   constraint blocks_closed check ((status = 'OPEN') = (closed_at is null))
 );
 create index blocks_account on blocks (account, id);
+create index blocks_transaction on blocks (transaction) where transaction is not null;
 create index blocks_expiry on blocks (expires_at) where status = 'OPEN' and expires_at is not null;
 comment on column blocks.reference_id is
   'The withdrawal or chain order that this block was made for; users can neither release nor capture it. Null for a block of a user.';

@@ -61,6 +61,7 @@ create index withdrawals_open on withdrawals (id) where status = 'PROCESSING';
 create index withdrawals_hash on withdrawals (hash) where hash is not null;
 create index withdrawals_destination on withdrawals (destination, id);
 create index withdrawals_own_destination on withdrawals (owner, destination, id);
+create index withdrawals_transaction on withdrawals (transaction) where transaction is not null;
 create index withdrawals_ramp on withdrawals (ramp, id) where status = 'PROCESSING';
 comment on column withdrawals.charged is 'The amount that left the account: amount and fee, in whole units of the asset.';
 comment on column withdrawals.surcharge is 'The amount that speed-ups added to the fee, part of fee and charged.';

@@ -1,6 +1,7 @@
 /** Rows that a statement is given as a list are looked up one by one, by plans made on empty tables too. */
 import { equal, ok } from "node:assert/strict";
 import type { Tx } from "../../db/database.ts";
+import { selectWrongRows } from "../../db/audit/archived_rows.ts";
 import { updateChained } from "../../db/audit/trail_chain.ts";
 import { lowerOnchainBalances } from "../../db/accounts/onchain_balances.ts";
 import { selectUnknownCoins } from "../../db/chains/coin_searches.ts";
@@ -17,6 +18,7 @@ import { markDisplacedSeen, selectTaken } from "../../db/recovery/displaced_orde
 import { claimFound } from "../../db/recovery/found_payments.ts";
 import { nextScheduleVersions } from "../../db/sending/chain_orders.ts";
 import { selectMinedLate } from "../../db/sending/late_attempts.ts";
+import { selectOvertaker } from "../../db/sending/overtaken_plans.ts";
 import {
   selectOwnSenders,
   selectStolenCoins,
@@ -45,6 +47,11 @@ const PERSON = {
   ...{ custom_attributes: {}, contact: new Uint8Array(64), origin: "api", modified_from: "api" },
   created_at: AT,
 };
+
+function archived(id: string) {
+  const parties = { source: id, destination: id, amount: "1" };
+  return { id, type: "deposit", ...parties, seal: null, reference: null, reverts: null };
+}
 
 /** The statements, and the column by which each table is read. */
 const GIVEN: Record<
@@ -132,6 +139,10 @@ const GIVEN: Record<
     coins: "hash",
     order_attempts: "hash",
   }],
+  selectOvertaker: [
+    (tx) => selectOvertaker(tx, { id: ids[0], ...PLACE, sender: "a", nonce: 1 }),
+    { reserved_inputs: "order_id", coins: "hash", chain_orders: "nonce" },
+  ],
   selectStolenNonces: [(tx) => selectStolenNonces(tx, PLACE, consumed), {
     addresses: "address",
     order_attempts: "hash",
@@ -155,6 +166,13 @@ const GIVEN: Record<
       ),
     { onchain_balances: "address" },
   ],
+  selectWrongRows: [(tx) => selectWrongRows(tx, ids.map(archived), 1), {
+    deposits: "transaction",
+    withdrawals: "transaction",
+    blocks: "transaction",
+    transaction_references: "transaction",
+    transaction_reverts: "(transaction|reverts)",
+  }],
   updateChained: [(tx) => updateChained(tx, { from: 1n, ids, hashes }), { audit: "id" }],
   markPublished: [(tx) => markPublished(tx, ["1", "2", "3"], ids), { events: "position" }],
   linkPersons: [
