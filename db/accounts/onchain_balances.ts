@@ -30,6 +30,8 @@ export interface GainRow {
   gained: string;
   searched: number;
   found: string;
+  /** Whether what came without a transaction may be part of it. */
+  rewarded: boolean;
   tries: number;
   /** Whether the address is an own one. */
   own: boolean;
@@ -134,19 +136,23 @@ export async function upsertOnchainBalances(
 export async function upsertGain(
   tx: Tx,
   place: NetworkKey,
-  gain: Omit<GainRow, "tries" | "own"> & { error: string; at: number },
+  gain: Omit<GainRow, "tries" | "own" | "rewarded"> & {
+    error: string;
+    at: number;
+    rewarded?: boolean;
+  },
   goesOn = false,
 ): Promise<void> {
   const again = goesOn ? 0 : 1;
   await tx`
     insert into unexplained_gains (chain, network, address, contract, above, height, gained,
-      searched, found, error, retry_at, created_at)
+      searched, found, rewarded, error, retry_at, created_at)
     values (${place.chain}, ${place.network}, ${gain.address}, ${gain.contract}, ${gain.above},
-      ${gain.height}, ${gain.gained}, ${gain.searched}, ${gain.found}, ${gain.error}, now(),
-      ${gain.at})
+      ${gain.height}, ${gain.gained}, ${gain.searched}, ${gain.found}, ${gain.rewarded ?? false},
+      ${gain.error}, now(), ${gain.at})
     on conflict (chain, network, address, contract, height) do update
       set gained = excluded.gained, above = excluded.above, searched = excluded.searched,
-        found = excluded.found, error = excluded.error,
+        found = excluded.found, rewarded = excluded.rewarded, error = excluded.error,
         tries = unexplained_gains.tries + ${again}, retry_at = now()
           + interval '5 seconds' * (2 ^ least(unexplained_gains.tries, 14) - 1) * ${again}`;
 }
@@ -158,7 +164,8 @@ export async function upsertGain(
 export async function selectGains(db: Db, place: NetworkKey, limit: number): Promise<GainRow[]> {
   return await db<GainRow[]>`
     select address, contract, above::float8 as above, height::float8 as height,
-      gained::text as gained, searched::float8 as searched, found::text as found, tries, own
+      gained::text as gained, searched::float8 as searched, found::text as found, rewarded,
+      tries, own
     from (
       select g.*, o.own, row_number() over (partition by o.own order by g.retry_at) as turn
       from unexplained_gains g, lateral (select exists (select from addresses a
@@ -230,21 +237,23 @@ export async function cutGainsAbove(tx: Tx, place: NetworkKey, height: number): 
   const cut = await tx`
     delete from unexplained_gains
     where chain = ${place.chain} and network = ${place.network} and height > ${height}
-    returning address, contract, above::float8 as above, gained::text as gained, tries, error, created_at::text as created_at`;
+    returning address, contract, above::float8 as above, gained::text as gained, rewarded, tries,
+      error, created_at::text as created_at`;
   const below = cut.filter(({ above }) => above < height);
   if (below.length === 0) return;
   await tx`
     insert into unexplained_gains (chain, network, address, contract, above, height, gained, searched,
-      tries, error, retry_at, created_at)
+      rewarded, tries, error, retry_at, created_at)
     select ${place.chain}, ${place.network}, g.address, g.contract, min(g.above), ${height},
-      max(g.gained), min(g.above), min(g.tries), min(g.error), now(), min(g.created_at)
+      max(g.gained), min(g.above), bool_and(g.rewarded), min(g.tries), min(g.error), now(), min(g.created_at)
     from jsonb_to_recordset(${tx.json(below as never)}) g(address text, contract text, above bigint,
-      gained numeric, tries integer, error text, created_at timestamptz)
+      gained numeric, rewarded boolean, tries integer, error text, created_at timestamptz)
     group by g.address, g.contract
     on conflict (chain, network, address, contract, height) do update
       set above = least(unexplained_gains.above, excluded.above),
         gained = greatest(unexplained_gains.gained, excluded.gained),
-        searched = least(unexplained_gains.above, excluded.above), found = 0, retry_at = now()`;
+        searched = least(unexplained_gains.above, excluded.above), found = 0, retry_at = now(),
+        rewarded = unexplained_gains.rewarded and excluded.rewarded`;
 }
 
 /** Counts the unexplained gains by chain and network. */

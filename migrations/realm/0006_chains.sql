@@ -496,6 +496,7 @@ create table unexplained_gains (
   gained numeric(78, 0) not null check (gained > 0),
   searched bigint not null,
   found numeric(78, 0) not null default 0 check (found >= 0),
+  rewarded boolean not null default false,
   tries integer not null default 0 check (tries >= 0),
   error text,
   retry_at timestamptz not null,
@@ -505,6 +506,7 @@ create table unexplained_gains (
 );
 create index unexplained_gains_due on unexplained_gains (chain, network, retry_at);
 comment on column unexplained_gains.above is 'The gain came in blocks above this one, up to height.';
+comment on column unexplained_gains.rewarded is 'Whether what came without a transaction may be part of it: it is found with the blocks that are searched.';
 comment on column unexplained_gains.searched is 'Where old balances are gone: the blocks up to here were searched one by one, and found is their sum.';
 
 -- Fee quotes: the cost of a payment as workers last read it, in base units of fee_contract.

@@ -43,6 +43,8 @@ const LACKED = "the nodes tell an earlier balance as high as it is now, and no t
  * link an address that gains without transactions in each block, as where a chain pays out its validators.
  */
 const LINKED_GAINS_MAX = 100;
+/** The same where an index tells balances: whole blocks are searched for each of them. */
+const LINKED_LACKED_MAX = 10;
 /** Blocks below the last reading of the balance that are searched too. */
 const LOOKBACK = 100;
 /**
@@ -50,7 +52,10 @@ const LOOKBACK = 100;
  * finds most of them, and what is recorded is searched in whole blocks, which cost far more.
  */
 const LACKED_BLOCKS_MAX = 3 * PERIOD;
-/** Blocks of a gain beyond which its rewards are not read, half an hour: one that has waited for so long is told. */
+/**
+ * Blocks of a gain beyond which its rewards are not read at once, half an hour: one that has waited for so long is told, and
+ * its rewards are found with the blocks that are searched for it.
+ */
 const REWARDS_SOUGHT_MAX = 4_096;
 /**
  * Blocks whose rewards are read in each {@link PERIOD}; a reading begins while any is left. Anybody may link addresses that
@@ -87,12 +92,12 @@ export async function explainGain(
   const found = await arrivedIn(work, gain) - before;
   if (await isLackedByIndex(work, given, missing - found)) {
     if (isRecent(given)) return false;
-    if (await isToldAlready(work, given)) return true;
     const told = await rewardsIn(work, given);
     if (told === null && since !== null) return false; // at an own address it is told at once
     const rewards = told ?? 0n;
     if (missing - found <= rewards) return true;
-    await note(work, given, [{ ...given, gained: given.gained - rewards, error: LACKED }]);
+    const rest = { ...given, gained: given.gained - rewards, error: LACKED };
+    await note(work, given, [{ ...rest, rewarded: rewards === 0n }]);
   } else if (rests.length > 0) await note(work, gain, rests);
   return true;
 }
@@ -106,7 +111,7 @@ async function note(work: GainWork, gain: Gain, rests: readonly Rest[]): Promise
     height: gain.height,
     error: rests[0].error,
   });
-  if (await countTold(work, gain) >= LINKED_GAINS_MAX) return;
+  if (await isToldEnough(work, gain)) return;
   await context.step(async (tx) => {
     for (const rest of rests) await upsertGain(tx, place, rowOf(context, gain, rest));
   });
@@ -143,18 +148,14 @@ function isRecent({ above, height }: Gain): boolean {
   return height - above <= LACKED_BLOCKS_MAX;
 }
 
-/**
- * Tells whether a gain is left out that no transaction of an index explains, because there is one of the same address. What
- * an address that anybody may link gains without a transaction, as rewards of a validator, is else told without end, and
- * each time its blocks are read whole.
- */
-async function isToldAlready(work: GainWork, gain: Gain): Promise<boolean> {
-  return await countTold(work, gain) > 0;
-}
-
-async function countTold({ context, place }: GainWork, gain: Gain): Promise<number> {
-  const of = { address: gain.address, contract: gain.contract ?? "" };
-  return await reading(context.pool, (db) => countLinkedGains(db, place, of));
+/** Whether as many gains of a linked address are kept as may be. */
+async function isToldEnough(
+  { context, place, derivedBalances }: GainWork,
+  { address, contract }: Gain,
+): Promise<boolean> {
+  const of = { address, contract: contract ?? "" };
+  const told = await reading(context.pool, (db) => countLinkedGains(db, place, of));
+  return told >= (derivedBalances ? LINKED_LACKED_MAX : LINKED_GAINS_MAX);
 }
 
 /**
@@ -170,7 +171,6 @@ export async function isWithoutSpending(
 ): Promise<boolean> {
   if (!work.derivedBalances) return true;
   if (isRecent(gain)) return false;
-  if (await isToldAlready(work, gain)) return true;
   await recordGain(
     work,
     { ...gain, gained: arrived + UNTOLD },
@@ -191,7 +191,7 @@ async function asNodesTell(work: GainWork, gain: Gain, since: number): Promise<T
 /** Records a gain that could not be searched. */
 export async function recordGain(work: GainWork, gain: Gain, error: string): Promise<void> {
   const { context, place } = work;
-  if (await countTold(work, gain) >= LINKED_GAINS_MAX) return;
+  if (await isToldEnough(work, gain)) return;
   const row = rowOf(context, gain, { ...gain, error: error.slice(0, 500) });
   await context.step((tx) => upsertGain(tx, place, row));
 }
@@ -216,6 +216,10 @@ export async function explainAgain(work: GainWork): Promise<void> {
       const isKnown = known.gained <= await arrivedIn(work, known);
       if (isKnown) await context.step((tx) => deleteGain(tx, place, row));
       else await searchOn(work, known, row, told.gain.gained);
+      continue;
+    }
+    if (told === null && row.rewarded) {
+      await searchOn(work, known, row, null); // an index, which leaves rewards out, would misplace them
       continue;
     }
     const { gain, reader } = told ?? { gain: known, reader: work.reader };

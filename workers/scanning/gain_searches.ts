@@ -52,6 +52,8 @@ export interface Rest {
   height: number;
   gained: bigint;
   error: string;
+  /** Whether what came without a transaction may be part of it; balances that an index tells leave it out. */
+  rewarded?: boolean;
 }
 
 /** By how much a gain is recorded as more than what is known where nodes do not tell how much more it may be. */
@@ -104,9 +106,17 @@ export async function leastRewards(
   return least < 0n ? 0n : least;
 }
 
-/** What a block paid out without a transaction. */
-export async function rewardedAt(work: GainWork, gain: Omit<Gain, "gained">): Promise<bigint> {
-  if (work.derivedBalances) return 0n; // such balances leave rewards out
+/**
+ * What a block paid out without a transaction.
+ *
+ * @param counts whether it is part of the gain: balances that an index tells leave it out
+ */
+export async function rewardedAt(
+  work: GainWork,
+  gain: Omit<Gain, "gained">,
+  counts = !work.derivedBalances,
+): Promise<bigint> {
+  if (!counts) return 0n;
   const rewards = await leastRewards(work, gain);
   if (rewards > 0n) {
     const { address, height } = gain;
@@ -140,7 +150,8 @@ export async function searchOn(
   try {
     while (searched < to && found < gain.gained) {
       const height = searched + 1;
-      const rewards = await rewardedAt(work, { ...gain, above: searched, height });
+      const block = { ...gain, above: searched, height };
+      const rewards = await rewardedAt(work, block, row.rewarded || !work.derivedBalances);
       const left = gain.gained - found - rewards;
       found += rewards + (left > 0n ? await searchAt(work, gain, height, left) : 0n);
       searched++;
@@ -158,7 +169,8 @@ export async function searchOn(
     return await context.step((tx) => deleteGain(tx, place, row));
   }
   if (ended) error = "the nodes report no transfer that explains it";
-  const rest = { above: row.above, height: row.height, gained: gain.gained, error };
+  const { above, height, rewarded } = row;
+  const rest = { above, height, gained: gain.gained, error, rewarded };
   const progress = ended ? {} : { searched, found: `${found}` };
   const next = { ...rowOf(context, gain, rest), ...progress };
   await context.step((tx) => upsertGain(tx, place, next, goesOn && !ended));
@@ -178,6 +190,7 @@ export function rowOf(
     gained: `${rest.gained}`,
     searched: rest.above,
     found: "0",
+    rewarded: rest.rewarded ?? false,
     error: rest.error,
     at: context.actor.at,
   };

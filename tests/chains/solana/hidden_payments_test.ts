@@ -189,16 +189,33 @@ Deno.test("a payment that nodes show nowhere is told as unexplained, and found w
   deepEqual(await scene.credited(), [`${deposit} 2 CONFIRMED`]);
 });
 
-Deno.test("what a linked address gains without a transaction, again and again, is told once", async () => {
+Deno.test("what a linked address gains without a transaction, again and again, is told once each, up to ten times, and hides no payment", async () => {
   await using scene = await openScene("l");
-  const { fixture: { node, mine }, linked } = scene;
+  const { fixture: { node, mine, realm }, linked } = scene;
   const address = linked.publicKey.toBase58();
-  for (const lamports of [21n, 22n, 23n]) {
-    await node.raw("surfnet_setAccount", address, { lamports: Number(lamports * SOL) });
+  const gain = async (lamports: bigint) => {
+    await node.raw("surfnet_setAccount", address, { lamports: Number(lamports) });
     await mine();
     await scene.wait();
-  }
-  deepEqual([await scene.credited(), await scene.unexplained()], [[], 1]);
+  };
+  await gain(21n * SOL);
+  await gain(22n * SOL);
+  await scene.wait();
+  deepEqual([await scene.credited(), await scene.unexplained()], [[], 2]);
+
+  scene.hide([await node.pay(address, 3n * SOL)]);
+  await mine();
+  await scene.wait();
+  await until(async () => {
+    await rowsOf(realm, "update unexplained_gains set retry_at = now()");
+    await mine();
+    return (await scene.credited()).length > 0;
+  });
+  await mine();
+  deepEqual(await scene.credited(), [`${address} 3 CONFIRMED`]);
+
+  for (let more = 0n; more < 10n; more++) await gain((30n + more) * SOL);
+  equal(await scene.unexplained(), 10);
 });
 
 for (const [what, hidden] of [["that an index has", 1], ["that it lacks too", 2]] as const) {

@@ -8,6 +8,8 @@ import { rowsOf } from "../../support/realm.ts";
 import { openSolanaFixture, type SolanaFixture } from "../../support/solana_deposit_fixture.ts";
 
 const SOL = 1_000_000_000n;
+/** More blocks than those of which the rewards are read at once. */
+const LONG_AGO = 4_200;
 
 /** A realm with a linked address, and what its two nodes tell of it. */
 interface Scene extends AsyncDisposable {
@@ -181,4 +183,31 @@ Deno.test("rewards of many linked addresses are read of few in each period, and 
   ok(Math.max(...read) <= 3, `${read}`);
   equal(read.reduce((sum, one) => sum + one), 7, `${read}`);
   deepEqual([await credited(scene), await gains(scene)], [[], []]);
+});
+
+for (const [what, paid] of [["alone", 0n], ["beside a payment that an index lacks", 2n]] as const) {
+  Deno.test(`rewards of long ago, ${what}, are found in the blocks that are searched`, async () => {
+    await using scene = await openScene();
+    const { fixture: { node, mine }, linked, hidden } = scene;
+    await scene.reward(SOL);
+    if (paid > 0n) hidden.add(await node.pay(linked, paid * SOL));
+    await mine();
+    await scene.tell([SOL, SOL]);
+    await node.skip(LONG_AGO);
+    await mine();
+    await explain(scene);
+    deepEqual(await credited(scene), paid > 0n ? [`${paid} CONFIRMED`] : []);
+  });
+}
+
+Deno.test("rewards of long ago that one of two nodes makes up hide no payment", async () => {
+  await using scene = await openScene();
+  const { fixture: { node, mine }, linked, hidden } = scene;
+  hidden.add(await node.pay(linked, 2n * SOL));
+  await mine();
+  await scene.tell([2n * SOL, 0n]);
+  await node.skip(LONG_AGO);
+  await mine();
+  await explain(scene);
+  deepEqual(await credited(scene), ["2 CONFIRMED"]);
 });
