@@ -30,3 +30,14 @@ export async function selectEmptied(
     group by s.id`;
   return row ?? null;
 }
+
+/** Whether another sweep of the account, which was found beside this one, has taken what this one was to move. */
+export async function isTakenBeside(
+  db: Db,
+  { id, account }: { id: string; account: string },
+): Promise<boolean> {
+  const [row] = await db<{ taken: boolean }[]>`
+    select exists (select from sweeps where account = ${account} and state = 'done' and beside
+      and id > ${id}) as taken`;
+  return row.taken;
+}

@@ -6,6 +6,7 @@
  */
 import type { LedgerTx } from "../../db/transaction.ts";
 import type { Tx } from "../../db/database.ts";
+import { isTakenBeside } from "../../db/deposits/emptied_sweeps.ts";
 import { holdWaiting } from "../../db/jobs.ts";
 import { type DepositRow, selectDeposits } from "../../db/deposits/deposits.ts";
 import { selectOrder } from "../../db/sending/chain_orders.ts";
@@ -254,12 +255,15 @@ export async function settleSweep(tx: LedgerTx, actor: Actor, order: OrderRow): 
   if (sweep.state === "done" || sweep.state === "failed") return;
   if (sweep.order_id !== order.id) return;
   const sweepable = (await selectSweepable(tx, sweep.account))!;
-  // Where nothing was left to sweep, gas that the ramp sent for it paid for the cancellation: no later deposit gives it back.
-  const isSpared = sweep.gas_order !== null && sweep.gas_order > order.id &&
+  // Where nothing was left to sweep the house pays for the cancellation, by gas that the ramp sent for it, or by a deposit
+  // that came before that: its account is given back what the cancellation took of it.
+  const isGasSent = sweep.gas_order !== null && sweep.gas_order > order.id;
+  const isSpared = (isGasSent || await isTakenBeside(tx, sweep)) &&
     await isBorneByHouse(tx, order);
   const paying = isSpared ? { ...sweepable, free: "0" } : sweepable;
   const { fee, borne } = await bookFee(tx, actor, paying, order);
   if (borne !== "0" && !isSpared) await updateSweep(tx, sweep.id, { borne });
+  if (borne !== "0" && isSpared && !isGasSent) await updateSweep(tx, sweep.id, { ahead: borne });
   if (order.state === "done" && order.contract === "") {
     const moved = BigInt(order.amount ?? 0);
     return await settleDone(tx, actor, sweep, { order, fee, arrived: moved });
@@ -274,7 +278,7 @@ export async function settleSweep(tx: LedgerTx, actor: Actor, order: OrderRow): 
   await failSweep(tx, actor, sweep, { why, struck: order.height !== null && !isSpared });
   // A transaction that the chain refused would fail again and cost gas; one that was never mined
   // may pass.
-  const passes = order.state !== "failed" || order.fault === "fee_exceeded";
+  const passes = order.state !== "failed" || order.fault === "fee_exceeded" || isSpared;
   if (passes) await scheduleSweep(tx, actor, sweep.account, actor.at + RETRY_MS);
 }
 

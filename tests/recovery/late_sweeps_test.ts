@@ -260,6 +260,35 @@ Deno.test("a sweep on Ethereum beside which a late one left nothing is canceled 
   deepEqual(await driftsOf(fixture), [["ETH", "0"]]);
 });
 
+Deno.test("a deposit that pays for such a cancellation, because it came before the gas for it, is forwarded whole, at the house's cost", async () => {
+  const { fixture, virtual, address } = await openBeside();
+  await using _ = fixture;
+  const { realm, anvil } = fixture;
+  await mineUntil(fixture, async () => (await fixture.account(virtual)).balance.total !== "0");
+  const swept = (await fixture.account(virtual)).balance.total;
+  await rowsOf(realm, "update chain_orders set created_at = now() - interval '20 minutes'");
+  const canceling = "select from order_attempts where cancels and raw is not null";
+  await mineUntil(fixture, async () => (await rowsOf(realm, canceling)).length > 0);
+  await anvil.pool({ to: address, value: ETHER / 2n });
+  await mineUntil(fixture, async () => (await rowsOf(realm, OPEN)).length === 0);
+  deepEqual(await rowsOf(realm, "select from chain_orders where purpose = 'gas'"), []);
+  const left = `select state, borne::text, ahead::text, strikes,
+      trim_scale(amount - coalesce(fee, 0))::text as net from sweeps where not beside order by id`;
+  const [canceled, forwarded, ...more] = await rowsOf<Record<string, string>>(realm, left);
+  deepEqual([canceled.state, canceled.borne, canceled.ahead, canceled.strikes, more], [
+    ...["failed", "0", "0", 0, []],
+  ]);
+  equal(forwarded.state, "done");
+  const [{ given }] = await rowsOf<{ given: string }>(
+    realm,
+    `select trim_scale($1::numeric + 0.5 - fee)::text as given from sweeps where state = 'done' and not beside`,
+    [swept],
+  );
+  equal((await fixture.account(virtual)).balance.total, given, "its own fee alone");
+  await fixture.mine(3);
+  deepEqual(await driftsOf(fixture), [["ETH", "0"]]);
+});
+
 Deno.test("a sweep on Ethereum that was mined late, and in whose place a reorganisation beyond the final block mines its replacement, is booked once and told", async () => {
   const { fixture, virtual } = await openSwept();
   await using _ = fixture;
