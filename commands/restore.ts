@@ -35,6 +35,7 @@ const FLAGS = {
   to: { type: "string" },
   expect: { type: "string" },
   stop: { type: "boolean" },
+  "end-keys": { type: "boolean" },
   check: { type: "boolean" },
 } as const;
 
@@ -47,6 +48,8 @@ export interface RestoreArguments {
   expect: AuditArguments["expect"];
   /** Whether realms begin with stops. */
   stop: boolean;
+  /** Whether machine keys end. */
+  endKeys: boolean;
   check: boolean;
 }
 
@@ -75,13 +78,14 @@ export async function restore(context: CommandContext, { args }: Invocation): Pr
 /** Restores a backup while no other restore runs into the same database. */
 async function restoreWith(
   context: CommandContext,
-  { realm, without, to, expect, stop }: RestoreArguments,
+  { realm, without, to, expect, stop, endKeys }: RestoreArguments,
   opened: Pick<RestoreOptions, "frames" | "header" | "lock">,
 ): Promise<void> {
   const { database, migrations, log, progress, provisioning: { secrets } } = context;
   const { header } = opened;
   const tell = progress.note;
-  const options = { database, secrets, migrations, ...opened, at: Date.now(), tell, stop };
+  const how = { at: Date.now(), tell, stop, endKeys };
+  const options = { database, secrets, migrations, ...opened, ...how };
   const whole = header.kind === "installation" && realm === null;
   const restored = whole
     ? await restoreInstallation({ ...options, to: to ?? "platform", without })
@@ -176,7 +180,12 @@ function report(
   const listed = listRealms(realms, secrets);
   const stopped = realms.filter(({ stops }) => stops !== null);
   const stops = Object.fromEntries(stopped.map(({ id, stops }) => [id, stops]));
-  const all = { verdict: verdicts, ...sums, ...listed, ...(stopped.length > 0 ? { stops } : {}) };
+  const keyed = realms.flatMap(({ id, keys }) => keys === null ? [] : [[id, keys] as const]);
+  const all = {
+    ...{ verdict: verdicts, ...sums, ...listed },
+    ...(stopped.length > 0 ? { stops } : {}),
+    ...(keyed.length > 0 ? { machine_keys: Object.fromEntries(keyed) } : {}),
+  };
   console.log(JSON.stringify(all, null, 2));
 }
 
@@ -189,6 +198,7 @@ export async function readRestoreArguments(args: readonly string[]): Promise<Res
       allowPositionals: true,
     });
     const { realm = null, without = [], to, expect, stop = false, check = false } = values;
+    const { "end-keys": endKeys = false } = values;
     if (positionals.length !== 1 || args[0] !== positionals[0]) {
       throw new TypeError("the file is named first");
     }
@@ -197,9 +207,19 @@ export async function readRestoreArguments(args: readonly string[]): Promise<Res
     }
     if (realm !== null && without.length > 0) throw new TypeError("--realm stands alone");
     if (stop && check) throw new TypeError("--check restores nothing: there is nothing to stop");
+    if (endKeys && check) throw new TypeError("--check restores nothing: there is no key to end");
     const kept = expect === undefined ? undefined : readAuditArguments(["--expect", expect]).expect;
     const [file] = positionals;
-    return { file, realm, without, to: await destinationOf(to), expect: kept, stop, check };
+    return {
+      file,
+      realm,
+      without,
+      to: await destinationOf(to),
+      expect: kept,
+      stop,
+      endKeys,
+      check,
+    };
   } catch (error) {
     throw new UsageError("restore", (error as Error).message);
   }

@@ -50,9 +50,9 @@ export const COMMANDS = {
   ],
   restore: [
     "restores a backup with sending halted and audits it, or reads it all and restores nothing",
-    "<file> [--realm <id> | --without <id> …] [--to platform|origin|-] [--expect <seq>:<hash>] [--stop]," +
+    "<file> [--realm <id> | --without <id> …] [--to platform|origin|-] [--expect <seq>:<hash>] [--stop] [--end-keys]," +
     " with the address (postgres://…) for --to - on standard input; with --stop each restored realm" +
-    " begins with stops of moves and of signing",
+    " begins with stops of moves and of signing, with --end-keys without a machine key",
     "<file> --check",
   ],
 } as const satisfies Readonly<Record<string, readonly [string, ...string[]]>>;

@@ -113,3 +113,19 @@ export async function endApiKeysOf(tx: Tx, user: string, at: number): Promise<vo
     update api_keys set deleted_at = ${at}, updated_at = ${at}
     where owner = ${user} and deleted_at is null`;
 }
+
+/** Ends the keys of all users, and gives their number. */
+export async function endAllApiKeys(tx: Tx, at: number): Promise<number> {
+  const { count } = await tx`
+    update api_keys set deleted_at = ${at}, updated_at = ${at} where deleted_at is null`;
+  return count;
+}
+
+/** Counts the keys that work at a time (milliseconds). */
+export async function countApiKeys(db: Db, at: number): Promise<number> {
+  const [{ count }] = await db<{ count: number }[]>`
+    select count(*)::integer as count from api_keys k join users u on u.id = k.owner
+    where k.deleted_at is null and (k.expires_at is null or k.expires_at > ${at})
+      and u.active and u.deleted_at is null`;
+  return count;
+}

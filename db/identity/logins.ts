@@ -69,3 +69,8 @@ export async function markLoginsUsed(db: Db, uses: ReadonlyMap<string, number>):
   }::text[]::float8[]) q(id, at)
     where l.id = q.id and (l.last_used_at is null or l.last_used_at < to_timestamp(q.at / 1000))`;
 }
+
+/** Ends the logins of all users, for lists: a revocation refuses their keys. */
+export async function endAllLogins(tx: Tx): Promise<void> {
+  await tx`update logins set ended_at = clock_timestamp() where ended_at is null`;
+}

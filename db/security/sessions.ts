@@ -1,6 +1,9 @@
 /** Statements on logins: attempts of the last minute and revoked keys. @module */
 import type { Db, Tx } from "../database.ts";
 
+/** The user of a revocation that is of all users of the realm. */
+export const EVERYBODY = "00000000-0000-0000-0000-000000000000";
+
 /** A revocation: of one key, or of all keys that a user got before a time (milliseconds). */
 export interface RevocationRow {
   user_id: string;
@@ -75,7 +78,9 @@ export interface EntryRow {
  */
 export async function lockVerifier(tx: Tx, user: string): Promise<EntryRow | null> {
   const [row] = await tx<(Omit<EntryRow, "at" | "keysUntil"> & { at: string; until: string })[]>`
-    select verifier, roles, scopes, keys_until as until,
+    select verifier, roles, scopes, greatest(keys_until, coalesce((select
+        ceil(extract(epoch from max(r.issued_before)) * 1000)::bigint from revocations r
+        where r.user_id = '00000000-0000-0000-0000-000000000000' and r.issued_before is not null), 0)) as until,
       floor(extract(epoch from clock_timestamp()) * 1000)::bigint as at
     from users where id = ${user} and active and deleted_at is null for share`;
   if (row === undefined) return null;
@@ -132,6 +137,20 @@ export async function insertUserRevocation(
     select ${revocation.id}, ${revocation.user_id}, to_timestamp(keys_until / 1000.0),
       ${revocation.expires_at}, ${revocation.created_at} from until`;
   return ended.filter(({ is_ahead }) => is_ahead);
+}
+
+/**
+ * Revokes the keys that all users of the realm have been given. It is remembered as one row, whose users are nobody: users
+ * that were made since the backup have keys, and no row.
+ */
+export async function insertRealmRevocation(
+  tx: Tx,
+  revocation: { id: string; expires_at: number; created_at: number },
+): Promise<void> {
+  await tx`
+    insert into revocations (id, user_id, issued_before, expires_at, created_at)
+    values (${revocation.id}, ${EVERYBODY}, clock_timestamp(), ${revocation.expires_at},
+      ${revocation.created_at})`;
 }
 
 /** Up to where revocations were read, and on which server: numbers of transactions mean nothing on another one. */

@@ -6,6 +6,7 @@
 import type { Database, Pool } from "../../db/database.ts";
 import { type RealmRow, selectRealm } from "../../db/realms/realms.ts";
 import {
+  EVERYBODY,
   type Revocations,
   type RevocationsRead,
   selectRevocations,
@@ -183,7 +184,8 @@ function freshnessOf(ageMs: number): Freshness {
 }
 
 function isRevoked({ keys, users }: Revoked, { jti, user }: Claims): boolean {
-  return keys.has(jti) || idTime(jti) <= (users.get(user)?.before ?? -1);
+  const until = (of: string) => users.get(of)?.before ?? -1;
+  return keys.has(jti) || idTime(jti) <= Math.max(until(user), until(EVERYBODY));
 }
 
 /** Adds revocations, and forgets those of keys that have expired by the database's clock. */

@@ -100,6 +100,8 @@ export interface Entrant {
   jti: string;
 }
 
+/** The longest lifetime of a user key that can be set, and a little: a revocation of keys of unknown lifetimes is kept for so long. */
+export const LIFETIME_MAX_S: number = 31_536_000 + 300;
 /** Clocks differ: a revocation outlives the keys it ends. */
 const SLACK_S = 300;
 /** Logins of a user that hold at once; one more ends the oldest. */

@@ -34,6 +34,7 @@ export interface Report {
   readonly verdict: string;
   /** Ids of the stops that restored realms begin with. */
   readonly stops?: Readonly<Record<string, { moves: string; signing: string }>>;
+  readonly machine_keys?: Readonly<Record<string, { working: number; ended: number }>>;
 }
 
 /** Makes an installation to back up, in a database of its own. */

@@ -26,6 +26,7 @@ import {
   refuse,
   type Trailer,
 } from "../../domain/backup/manifests.ts";
+import { endRestoredKeys, type RestoredKeys } from "../../domain/identity/restored_keys.ts";
 import { type RestoredStops, stopRestored } from "../../domain/stops/restored_stops.ts";
 import type { DestinationOptions } from "./destinations.ts";
 import { NOT_COPIED } from "./dump.ts";
@@ -43,12 +44,16 @@ export interface RestoreOptions extends DestinationOptions {
   readonly tell: (text: string) => void;
   /** Whether realms begin with stops. */
   readonly stop: boolean;
+  /** Whether machine keys end. */
+  readonly endKeys: boolean;
 }
 
 /** A realm that was read or restored. */
 export interface RestoredRealm extends RealmPart {
   /** The stops that it begins with; null: none. */
   readonly stops: RestoredStops | null;
+  /** Its machine keys; null where it was read alone. */
+  readonly keys: RestoredKeys | null;
 }
 
 /** What was restored. */
@@ -84,7 +89,7 @@ export async function checkBackup(frames: FrameReader): Promise<Restored> {
   const realms: RestoredRealm[] = [];
   for (;;) {
     const part = await frames.part();
-    if (part.is === "realm") realms.push({ ...part, stops: null });
+    if (part.is === "realm") realms.push({ ...part, stops: null, keys: null });
     else if (part.is === "trailer") {
       return { realms, trailer: await ended(frames, part) };
     } else if (part.is !== "platform") unexpected(part);
@@ -93,15 +98,15 @@ export async function checkBackup(frames: FrameReader): Promise<Restored> {
 }
 
 /**
- * Builds a realm's schema as it was, fills it, brings it up to date, and sets the stops that it begins with. It has no
- * rights yet.
+ * Builds a realm's schema as it was, fills it, brings it up to date, ends its user keys, and sets the stops that it begins
+ * with. It has no rights yet.
  */
 export async function buildRealm(
   tx: Tx,
   part: RealmPart,
-  options: Pick<RestoreOptions, "frames" | "migrations" | "header" | "at" | "stop">,
+  options: Pick<RestoreOptions, "frames" | "migrations" | "header" | "at" | "stop" | "endKeys">,
 ): Promise<RestoredRealm> {
-  const { frames, migrations: { realm }, header, at, stop } = options;
+  const { frames, migrations: { realm }, header, at, stop, endKeys } = options;
   const { schema } = part;
   await assertKnown(tx, `realm ${part.id}`, part, realm);
   await createSchema(tx, schema);
@@ -113,9 +118,11 @@ export async function buildRealm(
   await closeSchema(tx, open, part.sequences);
   await applyMigrations(tx, schema, realm);
   await estrangeRealm(tx);
-  if (!stop) return { ...part, stops: null };
+  const locked = await lockBuiltLedger(tx);
+  const keys = await endRestoredKeys(locked, { at, machines: endKeys });
   const reason = `${originOf(header)}; lift it when the realm is reconciled and settled`;
-  return { ...part, stops: await stopRestored(await lockBuiltLedger(tx), { reason, at }) };
+  const stops = stop ? await stopRestored(locked, { reason, at }) : null;
+  return { ...part, stops, keys };
 }
 
 /** The version of a realm's schema that was brought up to date. */
