@@ -1146,6 +1146,7 @@ CREATE UNIQUE INDEX jobs_dedupe ON jobs USING btree (name, dedupe) WHERE (state 
 CREATE INDEX jobs_due ON jobs USING btree (run_at, id) WHERE (state = 'ready'::text)
 CREATE INDEX jobs_due_at_exchanges ON jobs USING btree (run_at, id) WHERE ((state = 'ready'::text) AND (name = ANY (ARRAY['exchange.advance'::text, 'exchange.check'::text])))
 CREATE INDEX jobs_due_by_name ON jobs USING btree (name, run_at, id) WHERE (state = 'ready'::text)
+CREATE UNIQUE INDEX jobs_exchange_account ON jobs USING btree (split_part(share, '/'::text, 2)) WHERE ((state = 'running'::text) AND (name = ANY (ARRAY['exchange.advance'::text, 'exchange.check'::text])))
 CREATE INDEX jobs_exchange_turns ON jobs USING btree (md5(split_part(COALESCE(share, ''::text), '/'::text, 1)), COALESCE(share, ''::text), run_at, id) WHERE ((state = 'ready'::text) AND (name = ANY (ARRAY['exchange.advance'::text, 'exchange.check'::text])))
 CREATE INDEX jobs_finished ON jobs USING btree (state, finished_at) WHERE (state = ANY (ARRAY['done'::text, 'dead'::text, 'discarded'::text]))
 CREATE INDEX jobs_leased ON jobs USING btree (locked_until) WHERE (state = 'running'::text)

@@ -3,8 +3,10 @@
  * for exchanges those of some users, so that after a long outage one user's many delay no other's.
  * @module
  */
-import type { Db } from "../pool_types.ts";
+import { brokenConstraint } from "../errors.ts";
 import type { JobRow } from "../jobs.ts";
+import type { Db, Pool } from "../pool_types.ts";
+import { writing } from "../transaction.ts";
 
 /** A claimed job, with the token that the realm's schema had at the claim. */
 export interface ClaimedRow extends JobRow {
@@ -15,11 +17,12 @@ export interface ClaimedRow extends JobRow {
 export const EXCHANGE_JOBS: readonly string[] = ["exchange.advance", "exchange.check"];
 
 /**
- * Jobs for exchanges that run at once of one user, and of one account at an exchange: fewer than a process has slots, so
- * that an exchange that hangs keeps no other user waiting.
+ * Jobs for exchanges that run at once of one user: fewer than a process has slots, so that an exchange that hangs keeps no
+ * other user waiting. Of one account at an exchange one runs in all processes together, whoever ordered it: its requests
+ * are numbered, and a payment that another's request overtakes is refused, or in doubt.
  */
 const OWNER_JOBS_MAX = 5;
-const ACCOUNT_JOBS_MAX = 2;
+const ACCOUNT_JOBS_MAX = 1;
 /**
  * Of each kind, so many of the oldest that may run are looked at: more than processes claim at once. Those that wait for
  * another with their serial key are passed over; of one key few wait.
@@ -40,6 +43,23 @@ export interface ClaimLimits {
   except: readonly string[];
   /** Of {@link EXCHANGE_JOBS}. */
   exchanges: number;
+}
+
+/**
+ * Claims due jobs as {@link claimJobs} does. Where another process has just claimed a job of the same account at an
+ * exchange, which the table refuses, no job for exchanges is claimed this time.
+ */
+export async function claimDueJobs(
+  pool: Pool,
+  leaseS: number,
+  limits: ClaimLimits,
+): Promise<ClaimedRow[]> {
+  try {
+    return await writing(pool, (db) => claimJobs(db, leaseS, limits));
+  } catch (error) {
+    if (brokenConstraint(error) !== "jobs_exchange_account") throw error;
+    return await writing(pool, (db) => claimJobs(db, leaseS, { ...limits, exchanges: 0 }));
+  }
 }
 
 /**
@@ -157,10 +177,13 @@ function isReady(db: Db) {
 
 /** Puts due jobs into the order in which they are claimed, without those of whom enough run. */
 function inTurns(due: readonly DueJob[], running: readonly { share: string; jobs: number }[]) {
-  const ofAccount = countsBy(running, ({ share }) => share);
+  const ofAccount = countsBy(running, ({ share }) => accountOf(share));
   const ofOwner = countsBy(running, ({ share }) => ownerOf(share));
   const older = (a: DueJob, b: DueJob) => a.run_at - b.run_at || (a.id < b.id ? -1 : 1);
-  const numbered = due.toSorted(older).map((job) => ({ job, account: next(ofAccount, job.share) }));
+  const numbered = due.toSorted(older).map((job) => ({
+    job,
+    account: next(ofAccount, accountOf(job.share)),
+  }));
   const turns = numbered.filter(({ account }) => account <= ACCOUNT_JOBS_MAX)
     .sort((a, b) => a.account - b.account || older(a.job, b.job))
     .map((one) => ({ ...one, turn: next(ofOwner, ownerOf(one.job.share)) }))
@@ -172,6 +195,10 @@ function inTurns(due: readonly DueJob[], running: readonly { share: string; jobs
 
 function ownerOf(share: string): string {
   return share.split("/", 1)[0];
+}
+
+function accountOf(share: string): string {
+  return share.split("/")[1] ?? "";
 }
 
 function countsBy(

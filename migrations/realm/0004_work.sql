@@ -115,6 +115,9 @@ create index jobs_exchange_turns on jobs (md5(split_part(coalesce(share, ''), '/
   where state = 'ready' and name in ('exchange.advance', 'exchange.check');
 create index jobs_running_at_exchanges on jobs (share)
   where state = 'running' and name in ('exchange.advance', 'exchange.check');
+-- Requests of one account are numbered: a payment whose number another process overtakes is refused, or in doubt.
+create unique index jobs_exchange_account on jobs (split_part(share, '/', 2))
+  where state = 'running' and name in ('exchange.advance', 'exchange.check');
 create index jobs_leased on jobs (locked_until) where state = 'running';
 create index jobs_finished on jobs (state, finished_at) where state in ('done', 'dead', 'discarded');
 create index jobs_dead on jobs (id) where state = 'dead';

@@ -63,7 +63,7 @@ Deno.test("a claim reads a bounded part of what is due, and takes jobs of every 
   await fill("exchange.advance", { share: "hog/" });
   await fill("message.send", {});
   await fill("deposit.sweep", { key: "sweep " });
-  const ada = await add("exchange.check", { share: "ada/1" });
+  const ada = await add("exchange.check", { share: "ada/a" });
   const hers = await add("order.advance");
   const claimed: string[] = [];
   const claim = async (...except: string[]) => {

@@ -3,7 +3,9 @@ import { deepEqual, equal } from "node:assert/strict";
 import { selectDueRamps } from "../../db/exchanges/external_ramps.ts";
 import { selectDueTransfers } from "../../db/exchanges/ramp_transfers.ts";
 import { insertJob, markDone } from "../../db/jobs.ts";
-import { claimJobs } from "../../db/jobs/claims.ts";
+import { claimDueJobs, claimJobs } from "../../db/jobs/claims.ts";
+import { selectDatabaseTime } from "../../db/health.ts";
+import { locking } from "../../db/transaction.ts";
 import { newId } from "../../domain/ids.ts";
 import { startRunner } from "../../workers/jobs/runner.ts";
 import { openChains } from "../../workers/chains/registry.ts";
@@ -12,7 +14,7 @@ import { testDatabase } from "../support/database.ts";
 import { until } from "../support/eventually.ts";
 import { openTestExchanges } from "../support/exchange_fixture.ts";
 import { EXCHANGE_KEY } from "../support/exchange_server.ts";
-import type { Exchanges } from "../../workers/exchange_gateway.ts";
+import type { ExchangeGateway, Exchanges } from "../../workers/exchange_gateway.ts";
 import { rowsOf, type TestRealm, testRealm, type TestUser } from "../support/realm.ts";
 
 async function add(realm: TestRealm, share: string | null, count: number): Promise<void> {
@@ -37,20 +39,86 @@ Deno.test("claims of jobs for exchanges go round the users, and round the accoun
     return { jobs, shares };
   };
   for (let i = 0; i < 8; i++) await add(realm, `hog/${i}`, 3);
-  await add(realm, "ada/1", 4);
-  await add(realm, "bob/1", 1);
+  await add(realm, "ada/a", 4);
+  await add(realm, "bob/b", 1);
   await add(realm, null, 3); // without a share, which the table allows
   const first = await claim(4);
-  deepEqual(first.shares, ["", "ada/1", "bob/1", "hog/0"]);
+  deepEqual(first.shares, ["", "ada/a", "bob/b", "hog/0"]);
   const second = await claim(100);
   const of = (shares: string[], owner: string) =>
     shares.filter((one) => one.startsWith(`${owner}/`));
   equal(of(second.shares, "hog").length, 4, "one user has five at once");
   equal(new Set(of(second.shares, "hog")).size, 4, "of as many accounts");
-  deepEqual(of(second.shares, "ada"), ["ada/1"], "one account has two at once");
+  deepEqual(of(second.shares, "ada"), [], "one account has one at once");
   deepEqual((await claim(100)).shares, []);
   for (const job of first.jobs) await markDone(realm.pool.sql, job);
   deepEqual((await claim(2)).shares.map((one) => one.split("/")[0]), ["", "ada"]);
+});
+
+Deno.test("of one account at an exchange one job runs, whichever users ordered it and whichever workers claim at once", async () => {
+  await using realm = await testRealm();
+  await add(realm, "ada/1", 2);
+  await add(realm, "bob/1", 2);
+  const limits = { limit: 5, except: [], exchanges: 5 };
+  const claim = () => claimDueJobs(realm.pool, 60, limits);
+  const hauls = await Promise.all([claim(), claim(), claim()]);
+  equal(hauls.flat().length, 1);
+  await markDone(realm.pool.sql, hauls.flat()[0]);
+  // A worker whose claim is not committed yet has another job than the oldest, which alone is seen to be due here.
+  const other = newId(Date.now());
+  await realm.command((tx) => insertJob(tx, { id: other, name: "test.job", payload: {} }));
+  const claimed = Promise.withResolvers<number>();
+  const committed = Promise.withResolvers<void>();
+  const rival = locking(realm.pool, async (tx) => {
+    const [{ pid }] = await tx`select pg_backend_pid() as pid`;
+    await tx`update jobs set state = 'running', attempts = 1
+      where id = (select max(id::text)::uuid from jobs where name = 'exchange.check')`;
+    claimed.resolve(pid);
+    await committed.promise;
+  });
+  const pid = await claimed.promise;
+  const mine = claim();
+  await until(async () => {
+    const [{ waits }] = await rowsOf<{ waits: boolean }>(
+      realm,
+      "select exists (select from pg_locks where not granted and $1 = any (pg_blocking_pids(pid))) as waits",
+      [pid],
+    );
+    return waits;
+  });
+  committed.resolve();
+  await rival;
+  deepEqual((await mine).map(({ id }) => id), [other]);
+});
+
+Deno.test("two workers that do jobs of one account at an exchange ask it nothing at once", async () => {
+  await using own = await testDatabase();
+  await using realm = await testRealm({ env: { DATABASE_URL: own.url } });
+  const exchanges = openTestExchanges(realm, {});
+  await exchanges.keys.ensureKey({ realm: realm.id, pool: realm.pool });
+  const ramp = await addRecord(realm.admin);
+  const share = `${realm.admin.id}/${ramp}`;
+  for (let i = 0; i < 12; i++) {
+    await realm.command((tx) =>
+      insertJob(tx, { id: newId(Date.now()), name: "exchange.check", payload: { ramp }, share })
+    );
+  }
+  let [calls, atOnce, most] = [0, 0, 0];
+  const gateway: ExchangeGateway = {
+    ...exchanges.gateway,
+    async currencies() {
+      calls++;
+      most = Math.max(most, ++atOnce);
+      await selectDatabaseTime(realm.pool.sql); // others have time to begin
+      atOnce--;
+      return [];
+    },
+  };
+  const runners = [0, 1].map(() => startTestRunner(realm, { ...exchanges, gateway }));
+  await until(() => calls === 13);
+  equal(most, 1);
+  await Promise.all(runners.map((runner) => runner[Symbol.asyncDispose]()));
+  exchanges.gateway.close();
 });
 
 Deno.test("what is due at exchanges is scheduled in turn of each owner", async () => {
@@ -87,19 +155,28 @@ function startHanging(
       return held.promise;
     },
   };
+  const runner = startTestRunner(realm, { ...exchanges, gateway });
+  return {
+    async [Symbol.asyncDispose]() {
+      held.reject(new Error("the exchanges have come to life"));
+      await runner[Symbol.asyncDispose]();
+      exchanges.gateway.close();
+    },
+  };
+}
+
+function startTestRunner(realm: TestRealm, exchanges: Exchanges): AsyncDisposable {
   const { config } = realm.services;
   const chains = openChains(config.chains);
   const runner = startRunner({
     ...{ database: realm.database, log: () => {}, chains, now: Date.now, pollMs: 200 },
     signer: openSigner(config.masterKey!, Date.now),
-    exchanges: { ...exchanges, gateway },
+    exchanges,
   });
   return {
     async [Symbol.asyncDispose]() {
-      held.reject(new Error("the exchanges have come to life"));
       await runner.stop();
       chains.close();
-      exchanges.gateway.close();
     },
   };
 }

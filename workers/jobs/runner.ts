@@ -6,8 +6,8 @@
  */
 import { type JobRow, releaseJob, selectDue } from "../../db/jobs.ts";
 import {
+  claimDueJobs,
   type ClaimedRow,
-  claimJobs,
   type ClaimLimits,
   EXCHANGE_JOBS,
 } from "../../db/jobs/claims.ts";
@@ -259,7 +259,7 @@ async function claim(state: RunnerState, id: string, running: RunningClaim): Pro
     notify(state);
   }, CLAIM_WAIT_MAX_MS);
   try {
-    const jobs = await writing(target.pool, (db) => claimJobs(db, leaseS, limits));
+    const jobs = await claimDueJobs(target.pool, leaseS, limits);
     await confirm(state, target, jobs);
     // Others may have started jobs in the place of those that come late.
     const room = running.late ? Math.max(0, jobsLeft(state)) : jobs.length;
