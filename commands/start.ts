@@ -5,6 +5,7 @@ import { openSigningKeys } from "../domain/security/signing_keys.ts";
 import { createApp } from "../routes/http/app.ts";
 import { openPadding } from "../routes/http/answer_padding.ts";
 import { endingUnread } from "../routes/http/body_streams.ts";
+import { keepNetworksKnown } from "../routes/http/health.ts";
 import { openLimits } from "../routes/http/rate_limits.ts";
 import { probeDelays, requestMetricsOf } from "../routes/http/request_metrics.ts";
 import type { Services } from "../routes/http/services.ts";
@@ -64,6 +65,7 @@ export async function start(
     const answer = endingUnread(request, info, () => app(request, hostname));
     return padding.isDue(port) ? padding.add(answer) : answer;
   });
+  const endReading = keepNetworksKnown(services);
   const endProbe = probeDelays(requestMetricsOf(services));
   const { isCrowded } = services.realms;
   if (workers !== null) runner = await workers.runWorkers(context, isCrowded);
@@ -71,6 +73,7 @@ export async function start(
   const { sandbox, "platform-key-file": keyFile = null } = values;
   if (sandbox !== undefined && sandbox !== "") await welcome(context, sandbox, keyFile);
   limitTime(log, await ending);
+  endReading();
   endProbe();
   services.ending.begin();
   await endServer(server, log);

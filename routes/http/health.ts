@@ -179,6 +179,20 @@ const networkProbes = openProbe(
   ({ platform, config }) => checkNetworks(platform, config.chains),
 );
 
+/** Well within what is still told as healthy: one reading may fail. */
+const KEPT_MS = STALE_S * 1000 / 3;
+
+/**
+ * Reads what workers measured at once and again and again, so that it is known where nobody asks for long and reading takes
+ * longer than an answer may. Gives what ends it.
+ */
+export function keepNetworksKnown(services: Services, everyMs = KEPT_MS): () => void {
+  const read = () => void networkProbes(services, services.now()).catch(() => {});
+  read();
+  const timer = setInterval(read, everyMs);
+  return () => clearInterval(timer);
+}
+
 async function measure(services: Services): Promise<Finding> {
   const before = services.now();
   const health = await checkDatabase(services.platform, services.migrations);

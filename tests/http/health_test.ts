@@ -3,6 +3,7 @@ import { keepMeasurement } from "../../domain/realms/measurements.ts";
 import { openDatabase } from "../../db/database.ts";
 import { serializable } from "../../db/transaction.ts";
 import { createApp } from "../../routes/http/app.ts";
+import { keepNetworksKnown } from "../../routes/http/health.ts";
 import { asSuperuser, testDatabase } from "../support/database.ts";
 import { PLATFORM_KEY, rowsOf, type TestRealm, testRealm } from "../support/realm.ts";
 import { until } from "../support/eventually.ts";
@@ -182,15 +183,7 @@ Deno.test("while measurements cannot be read, what was read of the networks befo
   };
   const read = { answer: [200, "ok"], healthy: true, height: 100, age: 0 };
   deepEqual(await told(), read);
-  const superuser = openDatabase({ url: own.superuserUrl, prepare: true, parseJson: JSON.parse });
-  const [locked, over] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
-  const held = serializable(superuser.platform, async (tx) => {
-    await tx`set local idle_in_transaction_session_timeout = 0`;
-    await tx`lock table platform.realm_measurements in access exclusive mode`;
-    locked.resolve();
-    await over.promise;
-  });
-  await Promise.race([held, locked.promise]);
+  const held = await holdMeasurements(own.superuserUrl);
   // A clock that is ahead makes a process unready; what it tells of networks is looked at.
   const at = async (s: number) => {
     aheadMs = s * 1000;
@@ -203,11 +196,47 @@ Deno.test("while measurements cannot be read, what was read of the networks befo
   await using fresh = realm.another({ DATABASE_URL: own.url, ...env });
   const never = { answer: [200, "degraded"], healthy: undefined, height: undefined, age: null };
   deepEqual(await told(appOf(fresh)), never, "a process that has read nothing yet says so");
-  over.resolve();
-  await held;
+  await held[Symbol.asyncDispose]();
   aheadMs = 700_000;
   await until(async () => (await told()).age === 0);
   const { healthy } = await told();
   equal(healthy, true);
-  await superuser.close();
 });
+
+Deno.test("networks are known where nobody has asked for long and reading them takes longer than an answer may", async () => {
+  await using own = await testDatabase();
+  await using realm = await testRealm({ env: { DATABASE_URL: own.url } });
+  await using other = realm.another({ DATABASE_URL: own.url });
+  let aheadMs = 0;
+  const services = { ...other.services, now: () => Date.now() + aheadMs };
+  const app = createApp(services, PLATFORM_KEY);
+  using _kept = { [Symbol.dispose]: keepNetworksKnown(services, 20) };
+  await until(async () => {
+    aheadMs += 700_000; // nobody asked meanwhile
+    await rowsOf(realm, "select pg_sleep(0.2)");
+    await using _slow = await holdMeasurements(own.superuserUrl);
+    const answer = await app(new Request("http://purser.test/health/ready"), "127.0.0.1");
+    const { chains_age_s } = (await answer.json()).checks;
+    return chains_age_s !== null && chains_age_s < 60;
+  }, 10);
+});
+
+/** Keeps everybody from reading what workers measured, until it is disposed of. */
+async function holdMeasurements(superuserUrl: string): Promise<AsyncDisposable> {
+  const superuser = openDatabase({ url: superuserUrl, prepare: true, parseJson: JSON.parse });
+  const [locked, over] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+  const held = serializable(superuser.platform, async (tx) => {
+    await tx`set local idle_in_transaction_session_timeout = 0`;
+    await tx`lock table platform.realm_measurements in access exclusive mode`;
+    locked.resolve();
+    await over.promise;
+  });
+  await Promise.race([held, locked.promise]);
+  return {
+    async [Symbol.asyncDispose]() {
+      over.resolve();
+      await held;
+      await superuser.close();
+    },
+  };
+}
