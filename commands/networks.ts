@@ -32,7 +32,7 @@ export async function networks(
     return;
   }
   console.log(
-    `${place} was ${was}. Its nodes decide anew in each process that starts from now on.`,
+    `${place} was ${was}. Its nodes decide anew: in processes that run, once one is refused.`,
   );
 }
 

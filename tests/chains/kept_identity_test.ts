@@ -35,6 +35,15 @@ async function openRestarts() {
         chains.close();
       }
     },
+    /** A process that goes on. */
+    async follow() {
+      const chains = openChains(settings, keptIdentities(realm.database.platform));
+      const chain = await chains.open(PLACE);
+      return {
+        head: async () => (await chain.head()).height,
+        [Symbol.dispose]: () => chains.close(),
+      };
+    },
     kept: () =>
       rowsOf<{ identity: string }>(realm, "select identity from platform.network_identities"),
     async [Symbol.asyncDispose]() {
@@ -55,7 +64,10 @@ Deno.test("a node that lies about its test network decides it for no process tha
   first.trick = lies;
   equal(await its.head(), 0);
   second.trick = lies;
-  await rejects(its.head(), /is of the network 5, .* must be 31337, as was decided before/);
+  await rejects(
+    its.head(),
+    /is of the network 5, .* must be 31337, as was decided before; networks --forget ETHEREUM testnet /,
+  );
   deepEqual(await its.kept(), [{ identity: "31337" }]);
   await using host = await commandHost();
   const run = (...args: string[]) => host.run(its.url, "networks", args);
@@ -64,6 +76,30 @@ Deno.test("a node that lies about its test network decides it for no process tha
   deepEqual(await its.kept(), []);
   equal((await run("--forget", "ETHEREUM", "testnet")).code, 1);
   equal(await its.head(), 0);
+  deepEqual(await its.kept(), [{ identity: "5" }]);
+});
+
+Deno.test("a process that runs decides anew what an operator's command has forgotten, and nothing else", async () => {
+  await using its = await openRestarts();
+  using running = await its.follow();
+  using second = await its.follow();
+  deepEqual([await running.head(), await second.head()], [0, 0]);
+  // After a failure nodes are asked anew which network they are of.
+  const exchange = async (trick: Trick) => {
+    for (const one of its.nodes) one.trick = () => new Response("", { status: 502 });
+    for (const one of [running, second]) await failsAs("unavailable", one.head());
+    for (const one of its.nodes) one.trick = trick;
+  };
+  await exchange(lies);
+  await failsAs("wrong_chain", running.head());
+  deepEqual(await its.kept(), [{ identity: "31337" }]);
+  await using host = await commandHost();
+  equal((await host.run(its.url, "networks", ["--forget", "ETHEREUM", "testnet"])).code, 0);
+  equal(await running.head(), 0);
+  deepEqual(await its.kept(), [{ identity: "5" }]);
+  equal(await second.head(), 0, "what another process has decided since counts");
+  await exchange(() => undefined);
+  await failsAs("wrong_chain", running.head());
   deepEqual(await its.kept(), [{ identity: "5" }]);
 });
 

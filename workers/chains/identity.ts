@@ -32,7 +32,8 @@ export interface IdentityRules {
 export interface Identity {
   /**
    * Proves that a node is of the network. Where several would do, the one that is kept counts; where none is, as many
-   * nodes as the quorum decide which one it is, and it stays so: a node that lies decides it for no other.
+   * nodes as the quorum decide which one it is, and it stays so until that is forgotten: a node that lies decides it for
+   * no other.
    * @throws {ChainError} `wrong_chain` for a node of another network, `unavailable` while too few nodes tell theirs
    */
   readonly identify: (peer: Peer, witnesses: IdentityWitnesses) => Promise<void>;
@@ -45,17 +46,24 @@ export function openIdentity(rules: IdentityRules): Identity {
   const { network, ask, only, fits } = rules;
   let known = only;
   let deciding: Promise<string> | null = null;
+  const decided = async (witnesses: IdentityWitnesses) =>
+    known ?? await (deciding ??= settle(rules, witnesses).then((first) => known ??= first)
+      .finally(() => deciding = null));
   return {
     async identify(peer, witnesses) {
       const id = await ask(peer);
       if (known === null && !fits(id)) {
         throw wrongChain(peer, { id, network, must: "a test network's" });
       }
-      const wanted = known ??
-        await (deciding ??= settle(rules, witnesses).then((first) => known ??= first)
-          .finally(() => deciding = null));
+      let wanted = await decided(witnesses);
+      if (id !== wanted && only === null && await isForgotten(rules, wanted)) {
+        if (known === wanted) known = null;
+        wanted = await decided(witnesses);
+      }
       if (id === wanted) return;
-      const must = only === null ? `${wanted}, as was decided before` : wanted;
+      const must = only === null
+        ? `${wanted}, as was decided before; networks --forget ${network} has it decided anew`
+        : wanted;
       throw wrongChain(peer, { id, network, must });
     },
     known: () => known,
@@ -66,6 +74,11 @@ export function openIdentity(rules: IdentityRules): Identity {
 async function settle(rules: IdentityRules, witnesses: IdentityWitnesses): Promise<string> {
   const { kept = null } = rules;
   return await kept?.read() ?? await decide(rules, witnesses).then((id) => kept?.keep(id) ?? id);
+}
+
+/** Whether an operator has had a decision forgotten, or another one is kept since; not where nobody can tell. */
+async function isForgotten({ kept = null }: IdentityRules, id: string): Promise<boolean> {
+  return kept !== null && await kept.read().catch(() => id) !== id;
 }
 
 /** Asks all nodes at once. Where a quorum of one leaves two networks alike, the preferred node decides. */
