@@ -19,6 +19,7 @@ import {
   type LedgerTx,
   lockOf,
   type LockOption,
+  onConnection,
   type OptionsFor,
   optionsOf,
   reading,
@@ -31,7 +32,7 @@ import type { Actor } from "./actor.ts";
 import { DomainError } from "./errors.ts";
 import { idTime, isId, newId } from "./ids.ts";
 
-export { lockOf, optionsOf };
+export { lockOf, onConnection, optionsOf };
 export type { Db, LedgerTx, LockOption, OptionsFor, Pool, Tx, TxFor };
 
 /** The key under which an answer is stored, and the fingerprint of its request. */

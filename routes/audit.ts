@@ -26,7 +26,7 @@ export const auditRoutes: readonly AnyRoute[] = [
       const pools = { realm: pool, platform: services.platform };
       // A filter may match none of millions of lines.
       return await chargingWork(call, async (timed) => {
-        const read = () => timed(() => readTrail(pools, actor, query));
+        const read = () => readTrail(pools, actor, query, timed);
         const lines = await searching(pool, read, { ...actor, signal: signal() });
         return withNext(call, { status: 200, body: JSON.stringify(lines) }, lines);
       });

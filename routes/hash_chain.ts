@@ -4,6 +4,7 @@
  */
 import { z } from "zod";
 import { LIMIT_MAX } from "../domain/collections/list_parameters.ts";
+import { onConnection } from "../domain/command.ts";
 import { ChainLinkView } from "../domain/audit/chain_links.ts";
 import {
   ChainPage,
@@ -52,7 +53,11 @@ export const hashChainRoutes: readonly AnyRoute[] = [
       const caller = { user: call.actor.user, signal: call.signal() };
       return chargingWork(call, (timed) => {
         const verify = () =>
-          query(call, (db) => timed(() => verifyChain(db, call.actor, call.query)));
+          query(
+            call,
+            (db) =>
+              onConnection(db, (own) => timed(() => verifyChain(own, call.actor, call.query))),
+          );
         return recomputing(call.realm!.pool, verify, caller);
       });
     },

@@ -1,8 +1,8 @@
 /** The audit trail: actor, action, time and network address of every change of a realm. @module */
 import { z } from "zod";
 import { type AuditFilter, selectPlatformTrail, selectTrail } from "../../db/audit/trail.ts";
-import type { Pool } from "../../db/database.ts";
-import { reading } from "../../db/transaction.ts";
+import type { Db, Pool } from "../../db/database.ts";
+import { onConnection, reading } from "../../db/transaction.ts";
 import type { Actor } from "../actor.ts";
 import { DomainError } from "../errors.ts";
 import { idBound, isId } from "../ids.ts";
@@ -53,19 +53,23 @@ export const AuditView = z.object({
  * Reads a page of the realm's trail. Lines of the platform about this realm, such as new application
  * keys, are part of it.
  *
+ * @param timed measures the work of the database
  * @throws {DomainError} permission.role, permission.scope, query.invalid
  */
 export async function readTrail(
   pools: { realm: Pool; platform: Pool },
   actor: Actor,
   asked: AuditQuery,
+  timed: <T>(work: () => Promise<T>) => Promise<T>,
 ): Promise<z.infer<typeof AuditView>[]> {
   assertRealmAdmin(actor);
   const filter = filterOf(asked);
   if (filter === null) return [];
+  const read = <T>(pool: Pool, work: (db: Db) => Promise<T>) =>
+    reading(pool, (db) => onConnection(db, (own) => timed(() => work(own))));
   const [own, platform] = await Promise.all([
-    reading(pools.realm, (db) => selectTrail(db, filter)),
-    reading(pools.platform, (db) => selectPlatformTrail(db, actor.realm.id, filter)),
+    read(pools.realm, (db) => selectTrail(db, filter)),
+    read(pools.platform, (db) => selectPlatformTrail(db, actor.realm.id, filter)),
   ]);
   const sign = filter.newestFirst ? -1 : 1;
   return [...own, ...platform]

@@ -11,7 +11,10 @@ import type { Call, Reply } from "./route.ts";
 
 /** Measures and charges the work of the database for one request. */
 export interface ChargedWork {
-  /** Runs work of the database; its time counts from its beginning, also where nobody waits for its end any more. */
+  /**
+   * Runs work of the database; its time counts from its beginning, also where nobody waits for its end any more. It has its
+   * connection then: a wait for those of others is not its own.
+   */
   timed<T>(work: () => Promise<T>): Promise<T>;
   /**
    * Charges what was not charged yet, of work that still runs too.

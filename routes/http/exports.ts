@@ -3,7 +3,7 @@
  * present rights. An export ends when its caller leaves or reads no more, when its key ends, and with the process.
  * @module
  */
-import { type Db, runCommand, runQuery } from "../../domain/command.ts";
+import { type Db, onConnection, runCommand, runQuery } from "../../domain/command.ts";
 import { type Actor, reachesRealm } from "../../domain/actor.ts";
 import { DomainError } from "../../domain/errors.ts";
 import { paging, withConcurrencyLimit } from "./concurrency_limit.ts";
@@ -90,7 +90,7 @@ export function readerOf<P, Q>(call: Call<P, Q, undefined>, read: PartReader): R
   return async (work) => {
     const actor = await call.actorNow();
     if (actor === null) throw new DomainError("auth.revoked", "the key has ended");
-    const timed = (db: Db) => usage.timed(() => work(db, actor));
+    const timed = (db: Db) => onConnection(db, (own) => usage.timed(() => work(own, actor)));
     return await paging(pool, () => read(timed), actor).finally(() => usage.charge());
   };
 }
