@@ -1,7 +1,33 @@
 import { deepEqual, equal, ok } from "node:assert/strict";
 import { type Answer, type Send, type TestRealm, testRealm } from "../support/realm.ts";
+import type { TierName } from "../support/new_realm.ts";
+import { openLimits } from "../../routes/http/rate_limits.ts";
 import { until } from "../support/eventually.ts";
 import { serializable } from "../../db/transaction.ts";
+
+/** Months of credits are counted by a clock that is in the middle of one: else one may end within a test. */
+const MONTH = new Date().toISOString().slice(0, 7);
+const SHIFT_MS = Date.parse(`${MONTH}-15`) - Date.now();
+
+async function countMidMonth({ services }: Pick<TestRealm, "services">): Promise<void> {
+  const { platform, log } = services;
+  await services.limits.close();
+  services.limits = openLimits({ platform, log, now: () => Date.now() + SHIFT_MS });
+}
+
+/** A realm of a tier. */
+async function limitedRealm(tier?: TierName): Promise<TestRealm> {
+  const realm = await testRealm({ tier });
+  await countMidMonth(realm);
+  return realm;
+}
+
+/** Another process that counts for the same realm. */
+async function anotherOf(realm: TestRealm): Promise<ReturnType<TestRealm["another"]>> {
+  const other = realm.another();
+  await countMidMonth(other);
+  return other;
+}
 
 const left = ({ headers }: Answer) => Number(headers.get("x-credits-remaining"));
 const me = (send: Send) => send("GET", "/v1/auth/me");
@@ -13,7 +39,7 @@ async function usedOf(realm: TestRealm): Promise<number> {
 }
 
 Deno.test("every answer to a key of a realm states the rest of the limits", async () => {
-  await using realm = await testRealm({ tier: "pro" });
+  await using realm = await limitedRealm("pro");
   const read = await me(realm.admin.send);
   deepEqual(
     ["ratelimit-limit", "ratelimit-remaining", "ratelimit-reset", "x-credits-remaining"]
@@ -34,13 +60,13 @@ Deno.test("every answer to a key of a realm states the rest of the limits", asyn
     password: "correct horse battery",
   }, { "x-api-key": realm.made.applicationKey });
   equal(left(login), 1_999_994);
-  await using other = await testRealm();
+  await using other = await limitedRealm();
   const foreign = await other.admin.send("GET", path);
   deepEqual([foreign.status, foreign.body.code], [404, "realm.not_found"]);
 });
 
 Deno.test("a realm without limits says so, and nothing is counted or written", async () => {
-  await using realm = await testRealm();
+  await using realm = await limitedRealm();
   const answer = await me(realm.admin.send);
   equal(left(answer), 999_999_999_999_999);
   equal(answer.headers.get("ratelimit-reset"), "0");
@@ -51,7 +77,7 @@ Deno.test("a realm without limits says so, and nothing is counted or written", a
 });
 
 Deno.test("more requests in a second than the tier has are 429, with the time to wait", async () => {
-  await using realm = await testRealm({ tier: "free" });
+  await using realm = await limitedRealm("free");
   const answers = await Promise.all(Array.from({ length: 12 }, () => me(realm.admin.send)));
   const limited = answers.filter((answer) => answer.status === 429);
   // Five have what the second gives; what comes back while they are answered lets others pass.
@@ -66,11 +92,10 @@ Deno.test("more requests in a second than the tier has are 429, with the time to
 });
 
 Deno.test("when the month's credits are used every request is 402, but for looking them up", async () => {
-  await using realm = await testRealm({ tier: "basic" });
-  const month = new Date().toISOString().slice(0, 7);
+  await using realm = await limitedRealm("basic");
   await realm.services.platform.sql`
     insert into usage (realm, month, credits)
-    values (${realm.id}, ${`${month}-01`}::text::date, 249997)`;
+    values (${realm.id}, ${`${MONTH}-01`}::text::date, 249997)`;
   const one = await realm.admin.send("POST", "/v1/identities", {});
   deepEqual([one.status, left(one)], [201, 1]);
   const two = await realm.admin.send("POST", "/v1/identities", {});
@@ -86,10 +111,10 @@ Deno.test("when the month's credits are used every request is 402, but for looki
 });
 
 Deno.test("usage is added up within a second without a write per request, and survives", async () => {
-  await using realm = await testRealm({ tier: "pro" });
+  await using realm = await limitedRealm("pro");
   for (let i = 0; i < 20; i++) equal((await me(realm.admin.send)).status, 200);
   await until(async () => await usedOf(realm) >= 20);
-  await using other = realm.another();
+  await using other = await anotherOf(realm);
   const { body } = await other.send(realm.admin.key)(
     "GET",
     `/v1/realms/${realm.id}/credits/available`,
@@ -98,9 +123,9 @@ Deno.test("usage is added up within a second without a write per request, and su
 });
 
 Deno.test("several processes share one rate and one account of credits", async () => {
-  await using realm = await testRealm({ tier: "basic" });
-  await using one = realm.another();
-  await using two = realm.another();
+  await using realm = await limitedRealm("basic");
+  await using one = await anotherOf(realm);
+  await using two = await anotherOf(realm);
   const senders = [one, two].map((process) => process.send(realm.admin.key));
   const start = Date.now();
   let [asked, passed] = [0, 0];
@@ -121,15 +146,14 @@ Deno.test("several processes share one rate and one account of credits", async (
 });
 
 Deno.test("customers leave requests of a second, and credits of the month, to those who work for the realm", async () => {
-  await using realm = await testRealm({ tier: "free" });
+  await using realm = await limitedRealm("free");
   const customer = await realm.user();
   const flood = await Promise.all(Array.from({ length: 20 }, () => me(customer.send)));
   ok(flood.some(({ status }) => status === 429));
   equal((await me(realm.admin.send)).status, 200, "beside a flood");
-  const month = new Date().toISOString().slice(0, 7);
   await realm.services.limits.flush();
   await realm.services.platform.sql`
-    update usage set credits = 8990 where realm = ${realm.id} and month = ${`${month}-01`}::text::date`;
+    update usage set credits = 8990 where realm = ${realm.id} and month = ${`${MONTH}-01`}::text::date`;
   await until(async () => {
     const answer = await me(customer.send);
     const { status, body } = answer;
@@ -143,7 +167,7 @@ Deno.test("customers leave requests of a second, and credits of the month, to th
 });
 
 Deno.test("a search that keeps the database busy costs credits by its time, also where it is given up", async () => {
-  await using realm = await testRealm({ tier: "pro" });
+  await using realm = await limitedRealm("pro");
   const search = (limit: string) =>
     realm.admin.send("GET", `/v1/identities/all?limit=${limit}&query={"country":"HR"}`);
   equal(left(await search("1")), 1_999_999, "a quick one costs a read");
@@ -178,7 +202,7 @@ Deno.test("a search that keeps the database busy costs credits by its time, also
 });
 
 Deno.test("a batch of transfers costs the credits of one write, however many it has", async () => {
-  await using realm = await testRealm({ tier: "pro" });
+  await using realm = await limitedRealm("pro");
   const { name, account } = await realm.currency("1000");
   const other = await realm.account({ asset: name });
   const move = { source: { account }, destination: { account: other }, value: "1" };
@@ -192,7 +216,7 @@ Deno.test("a batch of transfers costs the credits of one write, however many it 
 });
 
 Deno.test("searches of customers that wait while the last of their credits go cost none of those that they leave", async () => {
-  await using realm = await testRealm({ tier: "free" });
+  await using realm = await limitedRealm("free");
   const customer = await realm.user({ role: "user", scope: "own" });
   const { limits, realms } = realm.services;
   const context = realms.peek(realm.id)!;
