@@ -90,7 +90,7 @@ Deno.test({
     const down = "http://127.0.0.1:9";
     const genesis = await node.rpc<string>("getblockhash", 0);
     await using lying = startFaultyNode(
-      node.url.replace("test:test@", ""),
+      node.url.replace(/test:.*@/, ""),
       ({ method }) =>
         method === "getblockchaininfo"
           ? { chain: "regtest" }

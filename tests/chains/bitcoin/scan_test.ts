@@ -29,8 +29,9 @@ function onLitecoind(name: string, run: (fixture: UtxoFixture) => Promise<void>)
 
 /** Answers the questions of a misbehaving node with the real node behind, credentials and all. */
 async function ask(fixture: UtxoFixture, method: string, params: unknown[]): Promise<unknown> {
-  const url = fixture.node.url.replace("test:test@", "");
-  const headers = { authorization: `Basic ${btoa("test:test")}` };
+  const [, credentials] = /\/\/(.*)@/.exec(fixture.node.url)!;
+  const url = fixture.node.url.replace(`${credentials}@`, "");
+  const headers = { authorization: `Basic ${btoa(credentials)}` };
   const body = JSON.stringify({ id: 1, method, params });
   const { result, error } = await (await fetch(url, { method: "POST", headers, body })).json();
   if (error) throw new NodeError(error.code, error.message);

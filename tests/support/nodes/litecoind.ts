@@ -43,7 +43,7 @@ export const LIKE_DOGECOIN: readonly string[] = [
 
 const ARGS: readonly string[] = [
   ..."-regtest -server=1 -listen=0 -dnsseed=0 -discover=0 -listenonion=0 -upnp=0".split(" "),
-  ..."-rpcbind=127.0.0.1 -rpcallowip=127.0.0.1 -rpcuser=test -rpcpassword=test".split(" "),
+  ..."-rpcbind=127.0.0.1 -rpcallowip=127.0.0.1 -rpcuser=test".split(" "),
   ..."-fallbackfee=0.0001 -dbcache=16 -par=1 -printtoconsole=0 -persistmempool=0".split(" "),
   // A thousand keys made ahead are most of the time that a start takes.
   "-keypool=1",
@@ -52,7 +52,6 @@ const ARGS: readonly string[] = [
   // Litecoin's node takes no replacement unless told.
   "-mempoolreplacement=1",
 ];
-const AUTHORIZATION = `Basic ${btoa("test:test")}`;
 const MATURITY = 101;
 
 /** Tells whether the node is installed; if not, says how its tests are enabled. */
@@ -70,21 +69,50 @@ export function hasLitecoind(): boolean {
   return false;
 }
 
+/** Another program listens on the port that a node was given. */
+class PortTaken extends Error {}
+
+/** How often a node that finds its port taken is started on another one. */
+const PORTS_MAX = 5;
+
 /** Starts a node whose wallet holds mature coins. */
 export async function startLitecoind(...args: string[]): Promise<CoinNode> {
+  return await startOnFreePort(args, freePort);
+}
+
+/** Starts a node on a port that is free when it listens: until then another program may take the one that it was given. */
+export async function startOnFreePort(
+  args: readonly string[],
+  portOf: () => number,
+): Promise<CoinNode> {
+  for (let tries = 1;; tries++) {
+    try {
+      return await startOn(portOf(), args);
+    } catch (error) {
+      if (!(error instanceof PortTaken) || tries >= PORTS_MAX) throw error;
+    }
+  }
+}
+
+async function startOn(port: number, args: readonly string[]): Promise<CoinNode> {
   const dir = await workFolder();
-  const port = freePort();
+  // Its own: another node that has the port does not answer in its place.
+  const password = crypto.randomUUID();
   const child = new Deno.Command("litecoind", {
-    args: [`-datadir=${dir}`, `-rpcport=${port}`, ...ARGS, ...args],
+    args: [`-datadir=${dir}`, `-rpcport=${port}`, `-rpcpassword=${password}`, ...ARGS, ...args],
     env: { HOME: dir },
     stdin: "null",
     stdout: "null",
     stderr: "piped",
   }).spawn();
   const errors = new Response(child.stderr).text();
-  const rpc = caller(`http://127.0.0.1:${port}`);
+  const end = new AbortController();
+  const rpc = caller(`http://127.0.0.1:${port}`, password, end.signal);
   let running = true;
-  const ended = () => running = false;
+  const ended = () => {
+    running = false;
+    end.abort(new Error("litecoind ended")); // what else listens there may never answer
+  };
   child.status.then(ended, ended);
   async function stop(): Promise<void> {
     // Asked politely it would wait half a minute for connections that are kept alive.
@@ -95,15 +123,23 @@ export async function startLitecoind(...args: string[]): Promise<CoinNode> {
   }
   try {
     await until(async () => {
-      if (!running) throw new Error(`litecoind ended: ${await errors}`);
+      if (!running) throw await whyEnded(dir, await errors);
       return await rpc("getblockcount").then(() => true, () => false);
     });
-    const url = `http://test:test@127.0.0.1:${port}`;
+    const url = `http://test:${password}@127.0.0.1:${port}`;
     return { ...await driver(rpc), url, stop, [Symbol.asyncDispose]: stop };
   } catch (error) {
     await stop();
     throw error;
   }
+}
+
+async function whyEnded(dir: string, errors: string): Promise<Error> {
+  const log = await Deno.readTextFile(`${dir}/regtest/debug.log`).catch(() => "");
+  const why = `litecoind ended: ${errors}`;
+  return /Binding RPC on address \S+ port \d+ failed/.test(log)
+    ? new PortTaken(why)
+    : new Error(why);
 }
 
 type Rpc = CoinNode["rpc"];
@@ -147,11 +183,12 @@ async function driver(
 }
 
 /** Makes a caller that throws what the node refuses. */
-function caller(url: string): Rpc {
+function caller(url: string, password: string, signal: AbortSignal): Rpc {
   return async <T>(method: string, ...params: unknown[]): Promise<T> => {
-    const headers = { authorization: AUTHORIZATION };
+    const headers = { authorization: `Basic ${btoa(`test:${password}`)}` };
     const body = JSON.stringify({ jsonrpc: "1.0", id: 1, method, params });
-    const { result, error } = await (await fetch(url, { method: "POST", headers, body })).json();
+    const response = await fetch(url, { method: "POST", headers, body, signal });
+    const { result, error } = await response.json();
     if (error) throw new Error(`${method}: ${error.message}`);
     return result;
   };
