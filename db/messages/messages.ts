@@ -120,28 +120,52 @@ export async function countNotices(
   return count;
 }
 
+/** Notices to an address that are counted. */
+export interface CountedNotices {
+  destination: string;
+  kind: NoticeKind;
+  /** Milliseconds. */
+  since: number;
+  /** Who is told, and its customer. */
+  user: string;
+  customer: string;
+  most: number;
+}
+
+/** How many makers are followed from a user to its customer: of a longer line the branch is not known. */
+const LINE_MAX = 100;
+
 /**
- * Counts the notices of a kind to an address since a time (milliseconds): of one customer's users, or of the customer alone
- * where it is the one who is told, and of all customers'.
+ * Counts the notices of a kind to an address since a time: about one customer's users, or about the customer alone where it
+ * is the one who is told; of these, about users of the same branch, which are one whom the customer made and those below; and
+ * of all customers. The branch is null where it is not known.
  */
 export async function countNoticesAt(
   db: Db,
-  of: {
-    destination: string;
-    kind: NoticeKind;
-    since: number;
-    customer: string;
-    isTold: boolean;
-    most: number;
-  },
-): Promise<{ own: number; all: number }> {
-  const [counts] = await db<{ own: number; all: number }[]>`
-    select (count(*) filter (where customer = ${of.customer}
-        and (owner = customer or not ${of.isTold}::boolean)))::integer as own,
-      count(*)::integer as "all"
-    from (select customer, owner from messages
+  of: CountedNotices,
+): Promise<{ own: number; branch: number | null; all: number }> {
+  const [counts] = await db<{ own: number; branch: number | null; all: number }[]>`
+    with recursive counted as materialized (
+      select customer, owner from messages
       where lower(destination) = lower(${of.destination}) and created_at > ${of.since}
-        and notice = ${of.kind} and customer is not null limit ${of.most}) m`;
+        and notice = ${of.kind} and customer is not null limit ${of.most}),
+    line as (
+      select u.id as told, u.id as at, u.owner, 0 as steps from users u
+      where u.id = any (array(select ${of.user}::uuid
+        union select owner from counted where customer = ${of.customer}))
+      union all
+      select l.told, m.id, m.owner, l.steps + 1 from line l cross join lateral (
+        select id, owner from users where id = l.owner offset 0) m
+      where l.at <> ${of.customer} and l.owner <> ${of.customer} and l.steps < ${LINE_MAX}),
+    branches as materialized (
+      select told, at from line where owner = ${of.customer} and at <> ${of.customer})
+    select count(*) filter (where customer = ${of.customer}
+        and (owner = ${of.customer} or ${of.user} <> ${of.customer}))::integer as own,
+      (select (select count(*) from counted c join branches b on b.told = c.owner
+          where c.customer = ${of.customer} and b.at = mine.at)::integer
+        from branches mine where mine.told = ${of.user}) as branch,
+      count(*)::integer as "all"
+    from counted`;
   return counts;
 }
 

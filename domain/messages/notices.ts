@@ -31,8 +31,10 @@ const OF_CODES = { max: 3, ms: 24 * 60 * 60_000 };
  * An address has so many notices of a kind in a day about all users of a customer together: it may have given many of them a
  * stranger's. Where all customers have caused many, each of them has few: none uses up those of another, who may be the one
  * whose address it is. Those about the customer itself are counted apart: whoever has its key would have others' sent first.
+ * Of those that a customer has made each has a few more, together with all users below it, so that one does not use up the
+ * notices of another; of all a customer has `most`.
  */
-const OF_ADDRESS = { ofCustomer: 10, ofAll: 50, ofEach: 3, ms: 24 * 60 * 60_000 };
+const OF_ADDRESS = { ofCustomer: 10, ofAll: 50, ofEach: 3, ofMade: 2, most: 30, ms: 86_400_000 };
 
 /**
  * Mails the address that a user has changed itself: whoever has taken over a login would have all later notices.
@@ -153,13 +155,11 @@ export async function hasEnough(
 ): Promise<boolean> {
   const customer = await selectCustomerOf(tx, id);
   if (customer === null) return false;
-  const { ofCustomer, ofAll, ofEach, ms } = OF_ADDRESS;
-  const of = {
-    ...{ destination: email, kind, since: at - ms, customer },
-    ...{ isTold: id === customer, most: 1000 },
-  };
-  const { own, all } = await countNoticesAt(tx, of);
-  return own >= ofCustomer || all >= ofAll && own >= ofEach;
+  const { ofCustomer, ofAll, ofEach, ofMade, most, ms } = OF_ADDRESS;
+  const of = { destination: email, kind, since: at - ms, user: id, customer, most: 1000 };
+  const { own, branch, all } = await countNoticesAt(tx, of);
+  const isShared = own < (all < ofAll ? ofCustomer : ofEach);
+  return !isShared && (branch === null || branch >= ofMade || own >= most);
 }
 
 /**

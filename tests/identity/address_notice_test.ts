@@ -1,7 +1,9 @@
 /** What is told to the e-mail address that a user had. */
 import { deepEqual, doesNotMatch, equal, match } from "node:assert/strict";
+import { createUser } from "../../domain/identity/users.ts";
 import { tellSecurityChange } from "../../domain/messages/notices.ts";
 import { queueNotices } from "../../domain/messages/messages.ts";
+import { VERIFIER } from "../support/new_realm.ts";
 import { PASSWORD, type TestRealm } from "../support/realm.ts";
 import { sharing } from "../support/sharing.ts";
 
@@ -97,36 +99,37 @@ test("customers that give many users a stranger's address have it told few notic
       where lower(destination) = ${destination} and notice = 'security'`;
     return count;
   };
-  const tell = (id: string) =>
+  const tell = (id: string, laterMs = 0) =>
     realm.command((tx) =>
-      tellSecurityChange(tx, { ...realm.admin.actor, at: Date.now() }, {
+      tellSecurityChange(tx, { ...realm.admin.actor, at: Date.now() + laterMs }, {
         ...{ user: { id, email: destination }, change: "password" },
         secrets: realm.services.secrets,
       })
     );
-  const tellOfMade = async (users: number) => {
+  const tellOfMade = async (users: number, apartMs: number) => {
     const chief = await realm.user({ role: "admin", scope: "own" });
     for (let i = 0; i < users; i++) {
       const named = { username: `made-${crypto.randomUUID()}`, password: PASSWORD };
-      await tell((await chief.send("POST", "/v1/users", named)).body.id);
+      await tell((await chief.send("POST", "/v1/users", named)).body.id, i * apartMs);
     }
   };
-  await tellOfMade(12);
-  equal(await noticesTo(), 10, "of all users of a customer together");
+  await tellOfMade(35, 10_000);
+  equal(await noticesTo(), 30, "of all users of a customer together");
   // Customers that anybody can become by signing up.
   for (let customers = 0; customers < 20; customers++) {
     const { id } = await realm.user();
     for (let i = 0; i < 2; i++) await tell(id);
   }
-  equal(await noticesTo(), 50);
-  await tellOfMade(5);
-  equal(await noticesTo(), 53, "of each customer few, where there are many");
+  equal(await noticesTo(), 70);
+  const other = await realm.user({ role: "admin", scope: "own" });
+  for (let i = 0; i < 5; i++) await tell(other.id, i * 700_000);
+  equal(await noticesTo(), 73, "of each customer few, where there are many");
   const victim = await realm.user();
   for (let i = 0; i < 2; i++) await tell(victim.id);
-  equal(await noticesTo(), 55, "another's own are told");
+  equal(await noticesTo(), 75, "another's own are told");
   const staff = await realm.user({ role: "manage", scope: "realm" });
   for (let i = 0; i < 2; i++) await tell(staff.id);
-  equal(await noticesTo(), 57);
+  equal(await noticesTo(), 77);
 });
 
 test("who has a customer's key uses up none of its notices by those about users that it makes", async (realm) => {
@@ -148,9 +151,44 @@ test("who has a customer's key uses up none of its notices by those about users 
       `select from messages where destination = $1 and owner ${condition} $2`,
       [destination, chief.id],
     )).length;
-  equal(await about("<>"), 10);
+  equal(await about("<>"), 12);
   await tell(chief.id);
   equal(await about("="), 1);
+});
+
+test("a user uses up the notices of no other that its customer has made, through users and users of those neither", async (realm) => {
+  const destination = "shared@example.com";
+  const chief = await realm.user({ role: "admin", scope: "own" });
+  const makeUser = async (maker: string) => {
+    const actor = { ...chief.actor, user: maker, at: Date.now() };
+    const made = await realm.command((tx) =>
+      createUser(tx, actor, {
+        ...{ username: `made-${crypto.randomUUID()}`, verifier: VERIFIER, channel: {}, data: {} },
+        ...{ roles: ["admin"], scopes: ["own"] },
+      })
+    );
+    return made.id;
+  };
+  const [robbed, robber] = [await makeUser(chief.id), await makeUser(chief.id)];
+  const below: string[] = [];
+  for (let i = 0; i < 8; i++) below.push(await makeUser(robber));
+  for (let i = 0; i < 7; i++) below.push(await makeUser(below.at(-1)!));
+  const tell = (id: string) =>
+    realm.command((tx) =>
+      tellSecurityChange(tx, { ...realm.admin.actor, at: Date.now() }, {
+        ...{ user: { id, email: destination }, change: "password" },
+        secrets: realm.services.secrets,
+      })
+    );
+  const about = async (ids: string[]) =>
+    (await realm.pool.sql`select from messages
+      where destination = ${destination} and owner = any (${ids}::uuid[])`).length;
+  for (const id of [robber, ...below]) await tell(id);
+  equal(await about([robber, ...below]), 10);
+  for (let i = 0; i < 3; i++) await tell(robbed);
+  equal(await about([robbed]), 2);
+  for (const id of below) await tell(id);
+  equal(await about([robber, ...below]), 10);
 });
 
 test("an address that has had ten notices of webhooks in a day gets no more, and webhooks are made all the same", async (realm) => {
