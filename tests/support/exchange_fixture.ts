@@ -19,7 +19,8 @@ export function openTestExchanges(realm: TestRealm, urls: Record<string, string>
   const { config } = realm.services;
   const open = { assertOpen: () => Promise.resolve() };
   return {
-    gateway: openExchangeGateway({ urls }),
+    // On a busy machine the client library may take longer to load than a call may take.
+    gateway: openExchangeGateway({ urls, timeoutMs: 240_000 }),
     keys: openCredentialKeys(config.masterKey!, Date.now, {
       ...open,
       underMaster: (work) => work(),
