@@ -185,11 +185,6 @@ export async function reading<T>(pool: Pool, work: (db: Db) => Promise<T>): Prom
     })) as T;
 }
 
-/** Runs reads on a connection that they have when they begin, so that their time is that of their own work. */
-export async function onConnection<T>(db: Db, work: (db: Db) => Promise<T>): Promise<T> {
-  return "savepoint" in db ? await work(db) : await db.begin("read only", work) as T;
-}
-
 /** How reads that may be slow run. */
 export interface BriefReading {
   /** Ends the statement that runs when it is aborted. */

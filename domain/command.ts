@@ -19,7 +19,6 @@ import {
   type LedgerTx,
   lockOf,
   type LockOption,
-  onConnection,
   type OptionsFor,
   optionsOf,
   reading,
@@ -28,6 +27,7 @@ import {
   serializable,
   type TxFor,
 } from "../db/transaction.ts";
+import { onConnection } from "../db/own_connection.ts";
 import type { Actor } from "./actor.ts";
 import { DomainError } from "./errors.ts";
 import { idTime, isId, newId } from "./ids.ts";

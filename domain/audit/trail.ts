@@ -2,7 +2,8 @@
 import { z } from "zod";
 import { type AuditFilter, selectPlatformTrail, selectTrail } from "../../db/audit/trail.ts";
 import type { Db, Pool } from "../../db/database.ts";
-import { onConnection, reading } from "../../db/transaction.ts";
+import { onConnection } from "../../db/own_connection.ts";
+import { reading } from "../../db/transaction.ts";
 import type { Actor } from "../actor.ts";
 import { DomainError } from "../errors.ts";
 import { idBound, isId } from "../ids.ts";
