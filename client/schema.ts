@@ -4887,7 +4887,7 @@ export interface components {
             person: components["schemas"]["PersonFields"];
         };
         /**
-         * @description Unique in the realm, for accounts and identities together, in any case of its letters. It is found as it was given.
+         * @description Unique in the realm, for accounts and identities together, in any case of its letters, and never in the form of an id. It is found as it was given.
          * @example alice
          */
         AliasCode: string;

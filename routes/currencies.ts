@@ -25,7 +25,7 @@ export const currencyRoutes: readonly AnyRoute[] = [
     status: 201,
     makes: "/v1/currencies/{made}",
     answer: CurrencyView,
-    errors: ["currency.taken", "identity.not_found", "stop.active"],
+    errors: ["currency.taken", "asset.unknown", "identity.not_found", "stop.active"],
     handle: (call) =>
       command(
         call,

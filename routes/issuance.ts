@@ -78,7 +78,7 @@ export const issuanceRoutes: readonly AnyRoute[] = [
     body: CurrencyChange,
     status: 200,
     answer: CurrencyView,
-    errors: ["currency.not_found", "permission.owner", "permission.role"],
+    errors: ["currency.not_found", "permission.owner", "permission.role", "asset.unknown"],
     handle: (call) =>
       command(
         call,

@@ -26,6 +26,7 @@ import {
   jsonNumber,
   trim,
 } from "../money.ts";
+import { assertBase } from "./rates.ts";
 
 /** Latest issues and destructions that a currency shows: each answer to an issue, which is stored under its key, has them. */
 export const ISSUES_SHOWN = 100;
@@ -104,7 +105,7 @@ export type CurrencyWithIssues = CurrencyRow & { issues: IssueRow[] };
  * Creates a currency and the account that holds its initial supply; the caller owns both.
  *
  * @param input.supply a decimal of at most 18 places, or as many as a token behind it has
- * @throws {DomainError} currency.taken, request.invalid
+ * @throws {DomainError} currency.taken, asset.unknown, request.invalid
  */
 export async function createCurrency(
   tx: LedgerTx,
@@ -122,6 +123,7 @@ export async function createCurrency(
     }
     await assertNotDeployed(tx, input.name);
   }
+  await assertBase(tx, input);
   const asset = { code: input.name, decimals, registered: null };
   const account = await openAccount(tx, actor, {
     type: "virtual",

@@ -18,6 +18,7 @@ import { isId } from "../ids.ts";
 import { Amount, assertScale, compare } from "../money.ts";
 import { assertMay, notFound } from "../permissions.ts";
 import { assertSupplyLaw, postSupply } from "../ledger/supply.ts";
+import { assertBase } from "./rates.ts";
 
 /** A request to issue or destroy a currency. */
 export const Issue = z.strictObject({
@@ -86,14 +87,15 @@ export async function destroyCurrency(
 /**
  * Changes the fields of a currency that its owner may change.
  *
- * @throws {DomainError} currency.not_found, permission.owner, permission.role
+ * @throws {DomainError} currency.not_found, permission.owner, permission.role, asset.unknown, request.invalid
  */
 export async function changeCurrency(
   tx: Tx,
   actor: Actor,
   input: CurrencyChange & { id: string },
 ): Promise<CurrencyWithIssues> {
-  const { id } = await writableCurrency(tx, actor, input.id);
+  const { id, name } = await writableCurrency(tx, actor, input.id);
+  await assertBase(tx, { name, base: input.base });
   const row = await updateCurrency(tx, { ...input, id }, actor.at);
   return { ...row, issues: await selectIssues(tx, id, ISSUES_SHOWN) };
 }

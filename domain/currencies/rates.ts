@@ -58,7 +58,7 @@ export async function setRate(tx: Tx, actor: Actor, input: NewRate): Promise<Rat
   if (input.base === input.currency) {
     throw invalidField("/base", "a unit is always worth itself");
   }
-  const known = findAsset(input.base) !== null || CURRENCIES.has(input.base) ||
+  const known = isCode(input.base) ||
     (!operator && await selectCurrencyByName(tx, input.base) !== null);
   if (!known) throw new DomainError("asset.unknown", "there is no such asset");
   const [row] = await setRates(tx, [{
@@ -67,6 +67,28 @@ export async function setRate(tx: Tx, actor: Actor, input: NewRate): Promise<Rat
     owner: operator ? null : actor.user,
   }]);
   return row;
+}
+
+function isCode(name: string): boolean {
+  return findAsset(name) !== null || CURRENCIES.has(name);
+}
+
+/**
+ * Refuses the base of a virtual currency where nothing could ever have a rate.
+ *
+ * @throws {DomainError} asset.unknown, request.invalid
+ */
+export async function assertBase(
+  tx: Tx,
+  { name, base }: { name: string; base?: string | null },
+): Promise<void> {
+  if (base === undefined || base === null || isCode(base)) return;
+  if (base === name) throw invalidField("/base", "another currency or asset is expected");
+  if (await selectCurrencyByName(tx, base) !== null) return;
+  throw new DomainError(
+    "asset.unknown",
+    "there is no such base: an asset or a currency is expected",
+  );
 }
 
 /**

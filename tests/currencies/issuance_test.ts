@@ -160,6 +160,24 @@ test("PATCH /v1/currencies/<id> changes the fields that may change, and refuses 
   equal((await realm.admin.send("PATCH", path, { rate: "0" })).status, 400);
 });
 
+test("the base of a currency is another one that there is, or an asset", async (realm) => {
+  const { name, path } = await fixture(realm);
+  const named = async (base: string) => {
+    const made = `C${crypto.randomUUID().slice(0, 8)}`;
+    const { status, body } = await realm.admin.send("POST", "/v1/currencies", {
+      ...{ name: made, rate: "1", base: base === name ? made : base },
+    });
+    const changed = await realm.admin.send("PATCH", path, { rate: "1", base });
+    return [status, body.code, changed.status, changed.body.code];
+  };
+  deepEqual(await named(name), [400, "request.invalid", 400, "request.invalid"]);
+  deepEqual(await named("NOSUCH"), [422, "asset.unknown", 422, "asset.unknown"]);
+  const { name: other } = await realm.currency("1");
+  for (const base of [other, "EUR", "BTC"]) {
+    deepEqual(await named(base), [201, undefined, 200, undefined]);
+  }
+});
+
 test("the rate of a currency gives transfers their value over its base", async (realm) => {
   const { name, account, path } = await fixture(realm);
   const other = await realm.account({ asset: name });
