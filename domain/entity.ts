@@ -3,7 +3,8 @@
  */
 import { z } from "zod";
 import { isDigits, writtenOutLength } from "./json.ts";
-import { isFoldable, isPlainName, TOO_LONG_FOLDED, UNPLAIN } from "./names.ts";
+import { isId } from "./ids.ts";
+import { foldName, isFoldable, isPlainName, TOO_LONG_FOLDED, UNPLAIN } from "./names.ts";
 
 /** Greatest size of a free-form object, in bytes of its JSON text as UTF-8, with its numbers written out. */
 const FREE_FORM_MAX = 65_536;
@@ -59,10 +60,11 @@ export const AliasCode: z.ZodString = text(200)
   .regex(/^[^\s\x00-\x1f\x7f-\x9f]+$/, "blanks are not allowed")
   .refine(isPlainName, UNPLAIN)
   .refine(isFoldable, TOO_LONG_FOLDED)
+  .refine((alias) => !isId(foldName(alias)), "an alias that reads like an id is not allowed")
   .meta({
     id: "AliasCode",
     description: "Unique in the realm, for accounts and identities together, in any case of its " +
-      "letters. It is found as it was given.",
+      "letters, and never in the form of an id. It is found as it was given.",
     example: "alice",
   });
 

@@ -123,6 +123,8 @@ create table aliases (
   check ((type = 'account') = (account is not null)),
   check ((type = 'identity') = (identity is not null)),
   constraint aliases_alias_plain check (is_plain(alias)),
+  -- Whoever takes the id of another's account for its alias would be found, and paid, in that one's place.
+  constraint aliases_alias_no_id check (folded !~ '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$'),
   constraint aliases_folded_plain check (is_folded(folded, alias))
 );
 comment on column aliases.folded is 'The alias without joiners, case and signs of compatibility: payments are sent by alias, and who took another spelling would be paid in the place of its owner (docs/adr/0018-names.md).';

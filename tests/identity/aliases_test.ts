@@ -29,6 +29,28 @@ test("POST /v1/aliases names an account or an identity, each code once", async (
   equal((await realm.admin.send("GET", `/v1/identities/${identity}`)).body.alias, "me");
 });
 
+test("no alias reads like the id of another's account, in no spelling", async (realm) => {
+  const { account } = await realm.currency("1");
+  const thief = await realm.user();
+  const wide = (text: string) =>
+    text.replaceAll(/[!-~]/g, (one) => String.fromCharCode(one.charCodeAt(0) + 0xfee0));
+  const target = { type: "identity", identity: thief.identity };
+  for (const alias of [account, account.toUpperCase(), wide(account)]) {
+    const { status, body } = await thief.send("POST", "/v1/aliases", { alias, ...target });
+    deepEqual([status, body.code, body.errors?.[0].path], [400, "request.invalid", "/alias"]);
+    const made = await thief.send("POST", "/v1/identities", { alias });
+    deepEqual([made.status, made.body.errors?.[0].path], [400, "/alias"]);
+    const insert = realm.command((tx) =>
+      tx`insert into aliases (id, alias, folded, type, identity, owner, created_at)
+        values (gen_random_uuid(), ${alias}, ${account}, 'identity', ${thief.identity}, ${thief.id}, now())`
+        .then(() => {})
+    );
+    await rejects(insert, { constraint_name: "aliases_alias_no_id" });
+  }
+  const like = { alias: `${account}-1`, ...target };
+  equal((await thief.send("POST", "/v1/aliases", like)).status, 201);
+});
+
 test("POST /v1/aliases refuses a body without a target, with two, or with another's", async (realm) => {
   const { account } = await realm.currency("1");
   const { identity } = realm.admin;
