@@ -253,6 +253,33 @@ test("a key in two queues at once is posted once", async (realm) => {
   equal(await total(destination), "1");
 });
 
+test("keys that were used before, or that a command claims meanwhile, change nothing for the other moves", async (realm) => {
+  const { move, total, destination } = await book(realm);
+  await using own = await ownQueue(realm);
+  const used = { key: crypto.randomUUID(), fingerprint: crypto.randomUUID() };
+  equal("posted" in await own.queue.post(move(used)), true);
+  for (const isKept of [false, true]) {
+    const before = Number(await total(destination));
+    const claimed = { key: crypto.randomUUID(), fingerprint: crypto.randomUUID() };
+    const { retries } = own.queue.stats();
+    let posts: Promise<Outcome>[] = [];
+    const command = realm.pool.sql.begin("isolation level serializable", async (tx) => {
+      await tx`select claim_key(${claimed.key}, ${claimed.fingerprint})`;
+      await tx`update idempotency set status = 201, body = '{}' where key = ${claimed.key}`;
+      posts = [{}, used, {}, claimed, {}].map((of) => own.queue.post(move(of)));
+      await waitForRowWaiter(realm);
+      if (!isKept) throw new Error("rolled back");
+    });
+    await (isKept ? command : rejects(command, /rolled back/));
+    deepEqual(kinds(await Promise.all(posts)), [
+      ...["posted", "replay", "posted"],
+      ...[isKept ? "replay" : "posted", "posted"],
+    ]);
+    equal(Number(await total(destination)), before + (isKept ? 3 : 4));
+    equal(own.queue.stats().retries > retries, isKept);
+  }
+});
+
 test("a queue refuses moves that would wait too long, before memory grows", async (realm) => {
   const { move, total, destination } = await book(realm);
   await using own = await ownQueue(realm, { waitingMax: 14 }); // of which one user has ten
