@@ -4,6 +4,9 @@
 -- Backfill: none.
 -- Undo:     forward only.
 
+-- An update compares each column of an index in the old row and the new. Columns of fixed length come first (owner and
+-- holder are there but for system accounts) and those that are mostly null last, because behind one of variable length
+-- or a null a column is found by walking over all before it.
 create table accounts (
   id uuid primary key,
   owner uuid,

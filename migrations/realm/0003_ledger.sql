@@ -458,8 +458,8 @@ begin
     p_actor := array_fill(p_actor[1], array[n]); p_may_move_any := array_fill(p_may_move_any[1], array[n]);
     p_client_ip := array_fill(p_client_ip[1], array[n]); p_api_key := array_fill(p_api_key[1], array[n]);
   end if;
-  -- Nearly always each key is new, and one that is not fails the plain statement. ON CONFLICT would look each key up before
-  -- it inserts it, and insert it in two steps: a fortieth of a large batch.
+  -- Nearly always each key is new, and one that is not fails the plain statement. ON CONFLICT looks each key up before it
+  -- inserts it, and inserts it in two steps: a twenty-fifth of a large batch.
   begin
     insert into idempotency (key, fingerprint, transaction)
       select q.key, q.fingerprint, ledger_id(head, q.ord, p_tail)
