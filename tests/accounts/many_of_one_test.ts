@@ -2,7 +2,7 @@
 import { deepEqual, equal } from "node:assert/strict";
 import { selectReceivingAddress } from "../../db/exchanges/ramp_transfers.ts";
 import { locationOf } from "../../domain/realms/realms.ts";
-import { testDatabase } from "../support/database.ts";
+import { realmDatabase } from "../support/database.ts";
 import { logPlans, readsOf } from "../support/plans.ts";
 import { testRealm } from "../support/realm.ts";
 
@@ -11,7 +11,7 @@ const MANY = 20_000;
 const READ_MAX = 500;
 
 Deno.test("an account or identity with very many aliases or addresses is shown by a bounded number of rows", async () => {
-  await using own = await testDatabase();
+  await using own = await realmDatabase();
   await using plans = await logPlans(own);
   await using realm = await testRealm({ env: { DATABASE_URL: own.url } });
   await plans.sql.unsafe(`set search_path = ${locationOf(realm.made.realm).schema}`);

@@ -1,6 +1,6 @@
 /** Lines of the platform's own trail about one realm, among those about all others. */
 import { deepEqual, equal, ok } from "node:assert/strict";
-import { testDatabase } from "../support/database.ts";
+import { realmDatabase } from "../support/database.ts";
 import { logPlans, readsOf } from "../support/plans.ts";
 import { testRealm } from "../support/realm.ts";
 
@@ -8,7 +8,7 @@ import { testRealm } from "../support/realm.ts";
 const OTHERS = 5000;
 
 Deno.test("a realm's trail reads its own lines of the platform's, however often other realms were changed", async () => {
-  await using own = await testDatabase();
+  await using own = await realmDatabase();
   await using plans = await logPlans(own);
   await using realm = await testRealm({ env: { DATABASE_URL: own.url } });
   const path = `/v1/realms/${realm.id}`;

@@ -3,7 +3,7 @@ import { deepEqual, equal, match, rejects } from "node:assert/strict";
 import { openChains } from "../../workers/chains/registry.ts";
 import { keptIdentities } from "../../workers/installation/network_identities.ts";
 import { commandHost } from "../support/command_host.ts";
-import { testDatabase } from "../support/database.ts";
+import { realmDatabase } from "../support/database.ts";
 import { startAnvil } from "../support/nodes/anvil.ts";
 import { startFaultyNode, type Trick } from "../support/nodes/faulty_node.ts";
 import { rowsOf, testConfig, testRealm } from "../support/realm.ts";
@@ -15,7 +15,7 @@ const lies: Trick = ({ method }) => method === "eth_chainId" ? GOERLI : undefine
 
 /** A test network behind two nodes, and the processes that follow it one after the other. */
 async function openRestarts() {
-  const own = await testDatabase();
+  const own = await realmDatabase();
   const realm = await testRealm({ env: { DATABASE_URL: own.url } });
   const anvil = await startAnvil(31337);
   const nodes = [startFaultyNode(anvil.url), startFaultyNode(anvil.url)];

@@ -4,7 +4,7 @@ import { openDatabase } from "../../db/database.ts";
 import { serializable } from "../../db/transaction.ts";
 import { createApp } from "../../routes/http/app.ts";
 import { keepNetworksKnown } from "../../routes/http/health.ts";
-import { asSuperuser, testDatabase } from "../support/database.ts";
+import { asSuperuser, realmDatabase } from "../support/database.ts";
 import { PLATFORM_KEY, rowsOf, type TestRealm, testRealm } from "../support/realm.ts";
 import { until } from "../support/eventually.ts";
 
@@ -19,7 +19,7 @@ async function ready(realm: TestRealm, aheadMs = 0, env: Record<string, string> 
 }
 
 Deno.test("GET /health/ready is 503 while the server takes no writes, though it answers reads", async () => {
-  await using own = await testDatabase();
+  await using own = await realmDatabase();
   const name = new URL(own.url).pathname.slice(1);
   await using realm = await testRealm({ env: { DATABASE_URL: own.url } });
   equal((await ready(realm)).status, 200);
@@ -31,7 +31,7 @@ Deno.test("GET /health/ready is 503 while the server takes no writes, though it 
 });
 
 Deno.test("writes to a server that takes none are 503, and served again when it does", async () => {
-  await using own = await testDatabase();
+  await using own = await realmDatabase();
   const name = new URL(own.url).pathname.slice(1);
   await using realm = await testRealm({ env: { DATABASE_URL: own.url } });
   const { account, name: asset } = await realm.currency("10");
@@ -68,7 +68,7 @@ Deno.test("GET /health/ready is 503 for a process whose clock is more than a sec
 });
 
 Deno.test("a node that was never reached makes the service degraded, not unready, once a ramp needs it, and so does one that went away", async () => {
-  await using own = await testDatabase();
+  await using own = await realmDatabase();
   const env = { ETHEREUM_RPC_URL: "http://127.0.0.1:1" };
   await using realm = await testRealm({ env: { ...env, DATABASE_URL: own.url } });
   const told = async () => {
@@ -108,7 +108,7 @@ Deno.test("a node that was never reached makes the service degraded, not unready
 });
 
 Deno.test("a network that nothing is left on is read no more, and makes no service degraded; many assets keep no network untold", async () => {
-  await using own = await testDatabase();
+  await using own = await realmDatabase();
   const env = { ETHEREUM_RPC_URL: "http://127.0.0.1:1" };
   await using realm = await testRealm({ env: { ...env, DATABASE_URL: own.url } });
   const told = async () => {
@@ -138,7 +138,7 @@ Deno.test("a network that nothing is left on is read no more, and makes no servi
 });
 
 Deno.test("a network that linked addresses alone need, and whose nodes were never reached, makes the service degraded", async () => {
-  await using own = await testDatabase();
+  await using own = await realmDatabase();
   const env = { ETHEREUM_RPC_URL: "http://127.0.0.1:1" };
   await using realm = await testRealm({ env: { ...env, DATABASE_URL: own.url } });
   const told = async () => {
@@ -160,7 +160,7 @@ Deno.test("a network that linked addresses alone need, and whose nodes were neve
 });
 
 Deno.test("while measurements cannot be read, what was read of the networks before is told with its age, and no longer as healthy after ten minutes", async () => {
-  await using own = await testDatabase();
+  await using own = await realmDatabase();
   const env = { ETHEREUM_RPC_URL: "http://127.0.0.1:1" };
   await using realm = await testRealm({ env: { ...env, DATABASE_URL: own.url } });
   await realm.admin.send("POST", "/v1/accounts", { type: "ramp", asset: "ETH" });
@@ -204,7 +204,7 @@ Deno.test("while measurements cannot be read, what was read of the networks befo
 });
 
 Deno.test("networks are known where nobody has asked for long and reading them takes longer than an answer may", async () => {
-  await using own = await testDatabase();
+  await using own = await realmDatabase();
   await using realm = await testRealm({ env: { DATABASE_URL: own.url } });
   await using other = realm.another({ DATABASE_URL: own.url });
   let aheadMs = 0;

@@ -9,7 +9,7 @@ import { claimJobs } from "../../db/jobs/claims.ts";
 import type { Db } from "../../db/database.ts";
 import { newId } from "../../domain/ids.ts";
 import { locationOf } from "../../domain/realms/realms.ts";
-import { testDatabase } from "../support/database.ts";
+import { realmDatabase } from "../support/database.ts";
 import { logPlans, type PlanLog, readsOf } from "../support/plans.ts";
 import { type TestRealm, testRealm } from "../support/realm.ts";
 
@@ -21,7 +21,7 @@ const READ_MAX = 1500;
 /** A realm whose sessions write down their plans, made generic ones at once, on tables of which PostgreSQL knows nothing. */
 async function openBacklog() {
   await using stack = new AsyncDisposableStack();
-  const own = stack.use(await testDatabase());
+  const own = stack.use(await realmDatabase());
   const plans = stack.use(await logPlans(own));
   const realm = stack.use(await testRealm({ env: { DATABASE_URL: own.url } }));
   const { schema } = locationOf(realm.made.realm);

@@ -10,7 +10,7 @@ import { newId } from "../../domain/ids.ts";
 import { startRunner } from "../../workers/jobs/runner.ts";
 import { openChains } from "../../workers/chains/registry.ts";
 import { openSigner } from "../../workers/keys/signer.ts";
-import { testDatabase } from "../support/database.ts";
+import { realmDatabase } from "../support/database.ts";
 import { until } from "../support/eventually.ts";
 import { openTestExchanges } from "../support/exchange_fixture.ts";
 import { EXCHANGE_KEY } from "../support/exchange_server.ts";
@@ -189,7 +189,7 @@ const addRecord = async ({ send, identity }: TestUser) => {
 };
 
 Deno.test("a user whose exchanges all hang keeps the checks of no other user waiting", async () => {
-  await using own = await testDatabase();
+  await using own = await realmDatabase();
   await using realm = await testRealm({ env: { DATABASE_URL: own.url } });
   const exchanges = openTestExchanges(realm, {});
   await exchanges.keys.ensureKey({ realm: realm.id, pool: realm.pool });
@@ -209,7 +209,7 @@ Deno.test("a user whose exchanges all hang keeps the checks of no other user wai
 });
 
 Deno.test("where exchanges hang in many realms, each has one job for them, and other work goes on", async () => {
-  await using own = await testDatabase();
+  await using own = await realmDatabase();
   await using realm = await testRealm({ env: { DATABASE_URL: own.url } });
   const exchanges = openTestExchanges(realm, {});
   await using stack = new AsyncDisposableStack();

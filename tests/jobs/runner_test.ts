@@ -5,7 +5,7 @@ import { openChains } from "../../workers/chains/registry.ts";
 import { startRunner } from "../../workers/jobs/runner.ts";
 import { claimsLeft } from "../../workers/jobs/shares.ts";
 import { openSigner } from "../../workers/keys/signer.ts";
-import { testDatabase } from "../support/database.ts";
+import { realmDatabase } from "../support/database.ts";
 import { openTestExchanges } from "../support/exchange_fixture.ts";
 import { EXCHANGE_KEY } from "../support/exchange_server.ts";
 import { rowsOf, type TestRealm, testRealm } from "../support/realm.ts";
@@ -42,7 +42,7 @@ async function jobsOf(realm: TestRealm): Promise<string[]> {
 }
 
 Deno.test("jobs that wait for a stalled node delay no other job, of their realm or of another", async () => {
-  await using own = await testDatabase();
+  await using own = await realmDatabase();
   const faulty = startFaultyNode(null);
   const stall = faulty.stall();
   const env = {
@@ -78,7 +78,7 @@ Deno.test("jobs that wait for a stalled node delay no other job, of their realm 
 });
 
 Deno.test("a caller whose exchanges and messages wait for slow services keeps no other job of its realm waiting", async () => {
-  await using own = await testDatabase();
+  await using own = await realmDatabase();
   await using realm = await testRealm({ env: { DATABASE_URL: own.url } });
   const held = Promise.withResolvers<never>();
   held.promise.catch(() => {});
@@ -127,7 +127,7 @@ Deno.test("a caller whose exchanges and messages wait for slow services keeps no
 });
 
 Deno.test("the runner claims again as soon as a job has ended, without being woken", async () => {
-  await using own = await testDatabase();
+  await using own = await realmDatabase();
   await using realm = await testRealm({ env: { DATABASE_URL: own.url } });
   const { name } = await realm.currency("10");
   for (let i = 0; i < 60; i++) await virtual(realm, name);
@@ -150,7 +150,7 @@ Deno.test("the runner claims again as soon as a job has ended, without being wok
 });
 
 Deno.test("an idle runner sends the realms nothing but its polls", async () => {
-  await using own = await testDatabase();
+  await using own = await realmDatabase();
   await using realm = await testRealm({ env: { DATABASE_URL: own.url } });
   const statements: string[] = [];
   await using process = realm.another({ DATABASE_URL: own.url }, (text) => statements.push(text));
@@ -162,7 +162,7 @@ Deno.test("an idle runner sends the realms nothing but its polls", async () => {
 });
 
 Deno.test("a job whose lease ran out is done by another worker, and writes of the first no longer count", async () => {
-  await using own = await testDatabase();
+  await using own = await realmDatabase();
   const faulty = startFaultyNode(null);
   const stall = faulty.stall();
   const env = {
@@ -204,7 +204,7 @@ Deno.test("a job whose lease ran out is done by another worker, and writes of th
 });
 
 Deno.test("drain() does all due work, and returns in its time from stalled work", async () => {
-  await using own = await testDatabase();
+  await using own = await realmDatabase();
   const faulty = startFaultyNode(null);
   const stall = faulty.stall();
   const env = {
@@ -229,7 +229,7 @@ Deno.test("drain() does all due work, and returns in its time from stalled work"
 });
 
 Deno.test("realms whose databases hang keep no other waiting", async () => {
-  await using own = await testDatabase();
+  await using own = await realmDatabase();
   await using realm = await testRealm({ env: { DATABASE_URL: own.url } });
   await using neighbours = new AsyncDisposableStack();
   const hanging: TestRealm[] = [];
@@ -308,7 +308,7 @@ Deno.test("realms of a server where a claim is late share one place, and late cl
 });
 
 Deno.test("a realm whose database is away keeps no other waiting", async () => {
-  await using own = await testDatabase();
+  await using own = await realmDatabase();
   await using realm = await testRealm({ env: { DATABASE_URL: own.url } });
   await using neighbour = await realm.neighbour();
   const ciphertext = realm.services.secrets.encrypt(

@@ -5,7 +5,7 @@ import { checkLedger } from "../../domain/audit/ledger_check.ts";
 import { extendHashChain } from "../../workers/audit/hash_chain.ts";
 import { agedRealm, BOUNDS, namesIn, stateOf } from "../support/archives.ts";
 import { commandHost } from "../support/command_host.ts";
-import { testDatabase } from "../support/database.ts";
+import { realmDatabase } from "../support/database.ts";
 import { countParts } from "../support/parts.ts";
 import { POOLER, startPooler } from "../support/pooler.ts";
 import { type TestRealm, testRealm } from "../support/realm.ts";
@@ -34,7 +34,7 @@ async function post(realm: TestRealm): Promise<void> {
 }
 
 Deno.test("an archive whose files find no room says which and why, changes nothing, and is carried on when there is room", async () => {
-  await using own = await testDatabase();
+  await using own = await realmDatabase();
   await using host = await commandHost();
   await using realm = await testRealm({ env: { DATABASE_URL: own.url } });
   await agedRealm(realm, async (part) => {
@@ -67,7 +67,7 @@ Deno.test({
   name: "parts are archived, attached and dropped behind a pooler in transaction mode",
   ignore: POOLER === null,
   async fn() {
-    await using own = await testDatabase();
+    await using own = await realmDatabase();
     await using host = await commandHost();
     await using pooler = await startPooler(own, await Deno.makeTempDir());
     await using realm = await testRealm({ env: { DATABASE_URL: own.url } });

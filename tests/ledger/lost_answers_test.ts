@@ -2,7 +2,7 @@ import { deepEqual, equal, ok } from "node:assert/strict";
 import { Contention } from "../../db/errors.ts";
 import type { KeyedMove } from "../../db/ledger/posting_protocol.ts";
 import { openPostingQueue } from "../../db/ledger/posting_queue.ts";
-import { testDatabase, testDatabaseUrl } from "../support/database.ts";
+import { realmDatabase, testDatabaseUrl } from "../support/database.ts";
 import { until } from "../support/eventually.ts";
 import { holdLedgerLock, openProxy, waiters, waitForWaiter } from "../support/held_queues.ts";
 import { book, bulkOf, ownQueue } from "../support/posting_queues.ts";
@@ -37,7 +37,7 @@ Deno.test("a move is not refused as too slow while an attempt before, whose answ
 });
 
 Deno.test("what was committed before its answer was lost is not said to be refused by a server that takes no writes", async () => {
-  await using own = await testDatabase();
+  await using own = await realmDatabase();
   await using realm = await testRealm({ env: { DATABASE_URL: own.url } });
   const { move, total, destination } = await book(realm);
   const proxy = openProxy(new URL(own.url));

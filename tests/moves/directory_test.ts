@@ -7,7 +7,7 @@ import { restateAll } from "../../domain/realms/migrations.ts";
 import { orderMove } from "../../workers/moves/move_orders.ts";
 import { cancel, carryOn } from "../../workers/moves/moving.ts";
 import { movingOptions, type OtherServer, otherServer } from "../backup/servers.ts";
-import { testDatabase } from "../support/database.ts";
+import { realmDatabase } from "../support/database.ts";
 import { oneMore } from "../support/one_more_migration.ts";
 import { type TestRealm, testRealm } from "../support/realm.ts";
 
@@ -99,7 +99,7 @@ Deno.test("a realm that was marked as migrated after its last comparison is not 
 });
 
 Deno.test("rights are not stated in the old place of a realm that moves, however late they are", async () => {
-  await using own = await testDatabase();
+  await using own = await realmDatabase();
   await using realm = await testRealm({ env: { DATABASE_URL: own.url } });
   const options = movingOptions(realm);
   const { migrations } = realm.services;

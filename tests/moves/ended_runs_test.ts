@@ -16,7 +16,7 @@ import {
 } from "../backup/servers.ts";
 import { holding, untilSomebodyWaits } from "../backup/holding.ts";
 import { commandHost } from "../support/command_host.ts";
-import { testDatabase } from "../support/database.ts";
+import { realmDatabase } from "../support/database.ts";
 import { oneMore } from "../support/one_more_migration.ts";
 import { type TestRealm, testRealm } from "../support/realm.ts";
 
@@ -187,7 +187,7 @@ Deno.test("a run that slept through the cancellation of its move takes from the 
 });
 
 Deno.test("a newer version names the command that ends a move under the fence, takes it back and migrates the realm", async () => {
-  await using own = await testDatabase();
+  await using own = await realmDatabase();
   await using realm = await testRealm({ env: { DATABASE_URL: own.url } });
   const { database, id } = realm;
   const { account } = await realm.currency("10", "GOLD");
@@ -215,7 +215,7 @@ Deno.test("a newer version names the command that ends a move under the fence, t
 });
 
 Deno.test("a move goes on after one Ctrl-C, which tells what a second one does", async () => {
-  await using own = await testDatabase();
+  await using own = await realmDatabase();
   await using host = await commandHost();
   await using realm = await testRealm({ env: { DATABASE_URL: own.url } });
   const to = await server.database();

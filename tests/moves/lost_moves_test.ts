@@ -19,7 +19,7 @@ import {
   schemaOf,
 } from "../backup/servers.ts";
 import { commandHost } from "../support/command_host.ts";
-import { testDatabase } from "../support/database.ts";
+import { realmDatabase } from "../support/database.ts";
 import { until } from "../support/eventually.ts";
 import { type Send, type TestRealm, testRealm } from "../support/realm.ts";
 
@@ -134,7 +134,7 @@ for (const step of ["fencing", "fenced", "opened"]) {
 }
 
 Deno.test("a move that has left its place is carried on when its addresses were encrypted anew, and a record under another platform key is told", async () => {
-  await using own = await testDatabase();
+  await using own = await realmDatabase();
   await using realm = await testRealm({ env: { DATABASE_URL: own.url } });
   const { database, id } = realm;
   const options = movingOptions(realm);
@@ -244,7 +244,7 @@ Deno.test("a realm that has come back to where the directory has it gets its num
 });
 
 Deno.test("deno task realm move --repair finds a realm by the record of the place that it left", async () => {
-  await using own = await testDatabase();
+  await using own = await realmDatabase();
   await using host = await commandHost();
   await using realm = await testRealm({ env: { DATABASE_URL: own.url } });
   const { pay } = await withLostMove(realm, null);

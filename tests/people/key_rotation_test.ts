@@ -5,7 +5,7 @@ import { openSecrets } from "../../domain/security/serving_secrets.ts";
 import { createApp } from "../../routes/http/app.ts";
 import { rotateMasterKey } from "../../workers/installation/master_key_rotation.ts";
 import { openPeople } from "../../workers/gateways/people/people.ts";
-import { testDatabase } from "../support/database.ts";
+import { realmDatabase } from "../support/database.ts";
 import { PLATFORM_KEY, testRealm } from "../support/realm.ts";
 
 const NEW_KEY = "the-next-key-of-the-platform";
@@ -13,7 +13,7 @@ const EMAIL = "ada@rotated.example";
 const PHONE = "+385917770001";
 
 Deno.test("contact data are read and searched for before, while and after the platform key is changed, under any master key", async () => {
-  await using own = await testDatabase();
+  await using own = await realmDatabase();
   await using realm = await testRealm({ env: { DATABASE_URL: own.url } });
   const contactInformation = { phone: [{ number: PHONE }], email: [{ address: EMAIL }] };
   const person = { firstName: "Ada", contactInformation };

@@ -27,7 +27,7 @@ import {
 import * as utxos from "../../db/sending/utxos.ts";
 import { updateWithdrawals } from "../../db/withdrawals/withdrawals.ts";
 import { locationOf } from "../../domain/realms/realms.ts";
-import { testDatabase } from "../support/database.ts";
+import { realmDatabase } from "../support/database.ts";
 import { logPlans, type PlanNode, type RunPlan } from "../support/plans.ts";
 import { testRealm } from "../support/realm.ts";
 
@@ -214,7 +214,7 @@ function wideIn({ root }: RunPlan, table: string, by: string): string[] {
 }
 
 Deno.test("rows that are given as a list are looked up by their keys, by a plan made on empty tables too", async () => {
-  await using own = await testDatabase();
+  await using own = await realmDatabase();
   await using plans = await logPlans(own);
   await using realm = await testRealm({ env: { DATABASE_URL: own.url } });
   const { schema } = locationOf(realm.made.realm);

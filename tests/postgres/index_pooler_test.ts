@@ -5,7 +5,7 @@
  * @module
  */
 import { deepEqual, equal, match } from "node:assert/strict";
-import { type TestDatabase, testDatabase } from "../support/database.ts";
+import { realmDatabase, type TestDatabase } from "../support/database.ts";
 import { until } from "../support/eventually.ts";
 import {
   asOwner,
@@ -39,7 +39,7 @@ function test(name: string, work: (own: TestDatabase, url: string) => Promise<vo
       const folder = await Deno.makeTempDir({ prefix: "purser-pgbouncer-" });
       await Deno.chmod(folder, 0o755);
       try {
-        await using own = await testDatabase();
+        await using own = await realmDatabase();
         await using pooler = await startPooler(own, folder);
         await work(own, pooler.url);
       } finally {

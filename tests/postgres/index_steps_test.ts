@@ -4,7 +4,7 @@ import { openDatabase } from "../../db/database.ts";
 import { plainStatement, readIndexStep } from "../../db/index_steps.ts";
 import { migratePlatform, readSequence } from "../../db/migrate.ts";
 import { migrateAll, migrateRealms } from "../../domain/realms/migrations.ts";
-import { testDatabase } from "../support/database.ts";
+import { realmDatabase, testDatabase } from "../support/database.ts";
 import { until } from "../support/eventually.ts";
 import {
   asOwner,
@@ -52,7 +52,7 @@ Deno.test("an index step is one statement of one form, and its file is numbered 
 });
 
 Deno.test("an index of a realm is made while it is written, after the column of the same version; in new realms at once", async () => {
-  await using own = await testDatabase();
+  await using own = await realmDatabase();
   await using realm = await testRealm({ env: { DATABASE_URL: own.url } });
   const { account, name } = await realm.currency("10");
   const other = await realm.account({ asset: name });
@@ -77,7 +77,7 @@ Deno.test("an index of a realm is made while it is written, after the column of 
 });
 
 Deno.test("a build whose process was killed is waited for, and one that was stopped is made anew", async () => {
-  await using own = await testDatabase();
+  await using own = await realmDatabase();
   await using realm = await testRealm({ env: { DATABASE_URL: own.url } });
   await realm.currency("10");
   const { migrations } = realm.services;
@@ -116,7 +116,7 @@ Deno.test("a build whose process was killed is waited for, and one that was stop
 });
 
 Deno.test("a unique index that the rows of a realm break names the realm, leaves nothing, and is made later", async () => {
-  await using own = await testDatabase();
+  await using own = await realmDatabase();
   await using realm = await testRealm({ env: { DATABASE_URL: own.url } });
   await using second = await realm.neighbour();
   const { migrations } = realm.services;
@@ -141,7 +141,7 @@ Deno.test("a unique index that the rows of a realm break names the realm, leaves
 });
 
 Deno.test("an index of the same name on another table is left alone, and the step fails", async () => {
-  await using own = await testDatabase();
+  await using own = await realmDatabase();
   await using realm = await testRealm({ env: { DATABASE_URL: own.url } });
   await asOwner(realm, `create index by_added on "${schemaOf(realm)}".users (id)`);
   const longer = oneMore(realm.services.migrations, COLUMN, INDEX);
@@ -150,7 +150,7 @@ Deno.test("an index of the same name on another table is left alone, and the ste
 });
 
 Deno.test("two processes make the same indexes of several realms of a database, without a deadlock", async () => {
-  await using own = await testDatabase();
+  await using own = await realmDatabase();
   await using realm = await testRealm({ env: { DATABASE_URL: own.url } });
   const realms = [realm, ...await Promise.all([1, 2, 3].map(() => realm.neighbour()))];
   await using second = realm.another({ DATABASE_URL: own.url });
@@ -170,7 +170,7 @@ Deno.test("two processes make the same indexes of several realms of a database, 
 });
 
 Deno.test("an index of the platform's is made outside, and in an empty database in the transaction", async () => {
-  await using own = await testDatabase();
+  await using own = await realmDatabase();
   await using realm = await testRealm({ env: { DATABASE_URL: own.url } });
   const { migrations } = realm.services;
   const text = "create index concurrently if not exists realms_by_name on realms (name)";

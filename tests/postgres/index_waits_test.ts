@@ -1,6 +1,6 @@
 /** What the making of an index waits for, how long, what it says, and who waits for it. @module */
 import { deepEqual, equal, match } from "node:assert/strict";
-import { testDatabase } from "../support/database.ts";
+import { realmDatabase } from "../support/database.ts";
 import { until } from "../support/eventually.ts";
 import {
   asOwner,
@@ -24,7 +24,7 @@ const SHORT = { INDEX_WAIT_SECONDS: "2" };
 const SNAPSHOT = "select 1 from pg_class limit 1";
 
 Deno.test("no transaction stays open while an index is made, of the realms that wait for their turn either", async () => {
-  await using own = await testDatabase();
+  await using own = await realmDatabase();
   await using realm = await testRealm({ env: { DATABASE_URL: own.url } });
   const realms = [realm, ...await Promise.all([1, 2, 3].map(() => realm.neighbour()))];
   for (const one of realms) await one.currency("1");
@@ -46,7 +46,7 @@ Deno.test("no transaction stays open while an index is made, of the realms that 
 });
 
 Deno.test("an index that waits for a long transaction names it, gives up, leaves nothing, and is made later", async () => {
-  await using own = await testDatabase();
+  await using own = await realmDatabase();
   await using realm = await testRealm({ env: { DATABASE_URL: own.url, ...SHORT } });
   await using other = await realm.neighbour();
   const { account, name } = await realm.currency("10");
@@ -76,7 +76,7 @@ Deno.test("an index that waits for a long transaction names it, gives up, leaves
 });
 
 Deno.test("an index is made when the transaction that it waits for ends in time, and says for which it waits", async () => {
-  await using own = await testDatabase();
+  await using own = await realmDatabase();
   await using realm = await testRealm({ env: { DATABASE_URL: own.url } });
   const reader = await openTransaction(own.url, SNAPSHOT);
   await untilOld(realm, reader);
@@ -93,7 +93,7 @@ Deno.test("an index is made when the transaction that it waits for ends in time,
 });
 
 Deno.test("a build behind a transaction that began after it is canceled: its index is dropped, or said to be left", async () => {
-  await using own = await testDatabase();
+  await using own = await realmDatabase();
   await using realm = await testRealm({ env: { DATABASE_URL: own.url, ...SHORT } });
   await realm.currency("10");
   const { migrations } = realm.services;
@@ -144,7 +144,7 @@ function keepWriting(realm: TestRealm): { writes: () => number; stop: () => Prom
 }
 
 Deno.test("writers wait for no index: while it is made, while it waits, while one that was left is dropped", async () => {
-  await using own = await testDatabase();
+  await using own = await realmDatabase();
   await using realm = await testRealm({ env: { DATABASE_URL: own.url } });
   await realm.currency("10");
   const { migrations } = realm.services;

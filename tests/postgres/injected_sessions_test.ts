@@ -3,7 +3,7 @@ import { readMigrations } from "../../db/migrate.ts";
 import { openDatabase } from "../../db/database.ts";
 import { migrateAll, restateAll } from "../../domain/realms/migrations.ts";
 import { locationOf } from "../../domain/realms/realms.ts";
-import { testDatabase } from "../support/database.ts";
+import { realmDatabase } from "../support/database.ts";
 import { type TestRealm, testRealm } from "../support/realm.ts";
 
 /** A new process's answers to a read and to a change of a realm. */
@@ -20,7 +20,7 @@ async function known(realm: TestRealm) {
 }
 
 Deno.test("settings that an injected statement leaves on its role hold up its realm alone, and are reset", async () => {
-  await using own = await testDatabase();
+  await using own = await realmDatabase();
   await using realm = await testRealm({ env: { DATABASE_URL: own.url } });
   await using second = await realm.neighbour();
   const { url } = own;
@@ -72,7 +72,7 @@ Deno.test("settings that an injected statement leaves on its role hold up its re
 });
 
 Deno.test("locks that anybody may take keep no migration waiting", async () => {
-  await using own = await testDatabase();
+  await using own = await realmDatabase();
   await using realm = await testRealm({ env: { DATABASE_URL: own.url } });
   const location = locationOf(realm.made.realm);
   const migrations = await readMigrations();

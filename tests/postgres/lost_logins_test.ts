@@ -3,7 +3,7 @@ import type { Pool } from "../../db/database.ts";
 import { reading, readingBriefly, using } from "../../db/transaction.ts";
 import { Contention, isDisconnect } from "../../db/errors.ts";
 import { locationOf } from "../../domain/realms/realms.ts";
-import { asSuperuser, testDatabase } from "../support/database.ts";
+import { asSuperuser, realmDatabase } from "../support/database.ts";
 import { testRealm } from "../support/realm.ts";
 import { until } from "../support/eventually.ts";
 
@@ -42,7 +42,7 @@ Deno.test("a statement after one whose connection was cut is refused at once whe
 });
 
 Deno.test("a database that takes no connections answers 503, and serves again when it takes them", async () => {
-  await using own = await testDatabase();
+  await using own = await realmDatabase();
   await using realm = await testRealm({ env: { DATABASE_URL: own.url } });
   const { name, account } = await realm.currency("10");
   const other = await realm.account({ asset: name });

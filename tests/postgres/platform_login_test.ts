@@ -7,7 +7,7 @@ import { serveWithLess } from "../../domain/security/platform_login.ts";
 import { locationOf } from "../../domain/realms/realms.ts";
 import { loginsUnder, openSecrets } from "../../domain/security/serving_secrets.ts";
 import { keptIdentities } from "../../workers/installation/network_identities.ts";
-import { testDatabase } from "../support/database.ts";
+import { realmDatabase } from "../support/database.ts";
 import { PASSWORD, PLATFORM_KEY, testRealm } from "../support/realm.ts";
 
 /** Statements that reach beyond the rows of the platform's own tables. */
@@ -43,7 +43,7 @@ const hostile = (owner: string, schema: string, role: string) => [
 ];
 
 Deno.test("a statement injected into the platform's tables changes no realm, no role and no table, and all is served", async () => {
-  await using own = await testDatabase();
+  await using own = await realmDatabase();
   await using realm = await testRealm({ env: { DATABASE_URL: own.url }, tier: "pro" });
   const owner = new URL(own.url).username;
   equal(await serveWithLess(realm.database), true);
@@ -92,7 +92,7 @@ Deno.test("a statement injected into the platform's tables changes no realm, no 
 });
 
 Deno.test("realms that were made without roles are read where others have roles", async () => {
-  await using own = await testDatabase();
+  await using own = await realmDatabase();
   await using realm = await testRealm({ env: { DATABASE_URL: own.url, REALM_ROLES: "off" } });
   equal(await serveWithLess(realm.database), true);
   const location = locationOf(realm.made.realm);
@@ -106,7 +106,7 @@ Deno.test("realms that were made without roles are read where others have roles"
 });
 
 Deno.test("a realm that is made by a process whose roles do not log in is read by processes whose roles do, at once", async () => {
-  await using own = await testDatabase();
+  await using own = await realmDatabase();
   await using realm = await testRealm({ env: { DATABASE_URL: own.url } });
   equal(await serveWithLess(realm.database), true);
   await using other = realm.another({ DATABASE_URL: own.url, REALM_LOGINS: "off" });
@@ -121,7 +121,7 @@ Deno.test("a realm that is made by a process whose roles do not log in is read b
 });
 
 Deno.test("the platform's login whose key was lost is drawn anew where that is asked for, and not else", async () => {
-  await using own = await testDatabase();
+  await using own = await realmDatabase();
   await using realm = await testRealm({ env: { DATABASE_URL: own.url } });
   equal(await serveWithLess(realm.database), true);
   const logins = loginsUnder(openSecrets("the-next-key-of-the-platform"));

@@ -10,7 +10,7 @@ import { restateAll } from "../../domain/realms/migrations.ts";
 import { reencryptAll } from "../../domain/realms/platform_key_rotation.ts";
 import { locationOf } from "../../domain/realms/realms.ts";
 import { loginsUnder, openSecrets } from "../../domain/security/serving_secrets.ts";
-import { superuserUrl, testDatabase } from "../support/database.ts";
+import { realmDatabase, superuserUrl, testDatabase } from "../support/database.ts";
 import { PASSWORD, PLATFORM_KEY, type TestRealm, testRealm } from "../support/realm.ts";
 
 const NEW_KEY = "the-next-key-of-the-platform";
@@ -134,7 +134,7 @@ async function makeElsewhere(realm: TestRealm, url: string): Promise<string> {
 }
 
 Deno.test("roles, passwords and rights that were lost come back by a command, also in a realm's own database", async () => {
-  await using own = await testDatabase();
+  await using own = await realmDatabase();
   await using elsewhere = await testDatabase();
   await using realm = await testRealm({ env: { DATABASE_URL: own.url } });
   const ids = [realm.id, await makeElsewhere(realm, elsewhere.url)];
@@ -175,7 +175,7 @@ Deno.test("roles, passwords and rights that were lost come back by a command, al
 });
 
 Deno.test("while the platform key changes, processes with the old, with both and with the new one connect", async () => {
-  await using own = await testDatabase();
+  await using own = await realmDatabase();
   await using elsewhere = await testDatabase();
   await using realm = await testRealm({ env: { DATABASE_URL: own.url } });
   const ids = [realm.id, await makeElsewhere(realm, elsewhere.url)];
@@ -206,7 +206,7 @@ Deno.test("while the platform key changes, processes with the old, with both and
 });
 
 Deno.test("logins whose platform key was lost are drawn anew where that is asked for, and not else", async () => {
-  await using own = await testDatabase();
+  await using own = await realmDatabase();
   await using realm = await testRealm({ env: { DATABASE_URL: own.url } });
   const migrations = await readMigrations();
   const row = await entryOf(realm, realm.id);

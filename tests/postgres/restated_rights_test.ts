@@ -2,7 +2,7 @@
 import { deepEqual, equal, notDeepEqual } from "node:assert/strict";
 import { restateAll } from "../../domain/realms/migrations.ts";
 import { locationOf } from "../../domain/realms/realms.ts";
-import { testDatabase } from "../support/database.ts";
+import { realmDatabase } from "../support/database.ts";
 import { rowsOf, type TestRealm, testRealm } from "../support/realm.ts";
 
 interface Stated {
@@ -22,7 +22,7 @@ const functionsOf = (realm: TestRealm) =>
   );
 
 Deno.test("rights that are stated again leave functions alone that have theirs, and mend all others", async () => {
-  await using own = await testDatabase();
+  await using own = await realmDatabase();
   await using realm = await testRealm({ env: { DATABASE_URL: own.url } });
   const { schema, role } = locationOf(realm.made.realm);
   const restate = () =>
@@ -54,7 +54,7 @@ Deno.test("rights that are stated again leave functions alone that have theirs, 
 });
 
 Deno.test("a right to a table, a column or a sequence that roles should not have is taken from them, also where it is the only one", async () => {
-  await using own = await testDatabase();
+  await using own = await realmDatabase();
   await using realm = await testRealm({ env: { DATABASE_URL: own.url } });
   const { schema, role } = locationOf(realm.made.realm);
   const restate = () =>

@@ -8,7 +8,7 @@ import { locking, reading, writing } from "../../db/transaction.ts";
 import { parseStoredJson } from "../../domain/json.ts";
 import { serveWithLess } from "../../domain/security/platform_login.ts";
 import { locationOf } from "../../domain/realms/realms.ts";
-import { superuserUrl, testDatabase } from "../support/database.ts";
+import { realmDatabase, superuserUrl } from "../support/database.ts";
 import { PASSWORD, type TestRealm, testRealm } from "../support/realm.ts";
 import { until } from "../support/eventually.ts";
 
@@ -40,7 +40,7 @@ async function make(realm: TestRealm): Promise<RealmRow> {
 }
 
 Deno.test("a statement injected into the reads of all realms is no owner, and reads nothing where it is nobody's worker", async () => {
-  await using own = await testDatabase();
+  await using own = await realmDatabase();
   await using realm = await testRealm({ env: { DATABASE_URL: own.url } });
   equal(await serveWithLess(realm.database), true);
   const later = await make(realm); // by a process that serves with less
@@ -75,7 +75,7 @@ Deno.test("a statement injected into the reads of all realms is no owner, and re
 });
 
 Deno.test("the role that reads all realms gets the grants of few of them in one transaction, and continues where it was ended", async () => {
-  await using own = await testDatabase();
+  await using own = await realmDatabase();
   await using realm = await testRealm({ env: { DATABASE_URL: own.url } });
   const rows = [realm.made.realm, await make(realm)];
   equal(await serveWithLess(realm.database), true);
@@ -99,7 +99,7 @@ Deno.test("the role that reads all realms gets the grants of few of them in one 
 });
 
 Deno.test("a process that serves keeps no connection of the owner's but to build realms", async () => {
-  await using own = await testDatabase();
+  await using own = await realmDatabase();
   await using realm = await testRealm({ env: { DATABASE_URL: own.url } });
   equal(await serveWithLess(realm.database), true);
   await reading(realm.database.sharedPool(locationOf(realm.made.realm)), (db) => db`select 1`);

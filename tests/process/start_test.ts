@@ -2,7 +2,7 @@ import { deepEqual, equal, match } from "node:assert/strict";
 import { openSecrets } from "../../domain/security/serving_secrets.ts";
 import { claimPlatformKey } from "../../domain/security/platform_key.ts";
 import { locationOf } from "../../domain/realms/realms.ts";
-import { testDatabase } from "../support/database.ts";
+import { realmDatabase, testDatabase } from "../support/database.ts";
 import { freePort } from "../support/ports.ts";
 import { PASSWORD, PLATFORM_KEY, testRealm } from "../support/realm.ts";
 
@@ -26,7 +26,7 @@ async function refused(command: string, url: string, key = PLATFORM_KEY): Promis
 }
 
 Deno.test("a process with another platform key changes nothing before it is refused", async () => {
-  await using own = await testDatabase();
+  await using own = await realmDatabase();
   await using realm = await testRealm({ env: { DATABASE_URL: own.url } });
   const { builder } = realm.database;
   await claimPlatformKey(builder, openSecrets(PLATFORM_KEY));
@@ -51,7 +51,7 @@ Deno.test("a database that cannot hold every text is refused at the start, and a
     await refused("migrate", latin.url),
     /^the database of DATABASE_URL cannot be used: its encoding is LATIN1, and UTF8 is needed/,
   );
-  await using own = await testDatabase();
+  await using own = await realmDatabase();
   await using realm = await testRealm({ env: { DATABASE_URL: own.url } });
   const made = await realm.operator("POST", "/v1/realms", {
     name: "elsewhere",

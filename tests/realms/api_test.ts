@@ -5,7 +5,7 @@ import { prepareRealm } from "../../domain/realms/provisioning.ts";
 import { NewRealm } from "../../domain/realms/realms.ts";
 import { hashPassword } from "../../domain/security/passwords.ts";
 import { claimEpoch } from "../../workers/installation/fence.ts";
-import { testDatabase } from "../support/database.ts";
+import { realmDatabase, testDatabase } from "../support/database.ts";
 import { type Answer, PASSWORD, type TestRealm, testRealm } from "../support/realm.ts";
 import { sharing } from "../support/sharing.ts";
 
@@ -246,7 +246,7 @@ Deno.test("a process that dies between the two phases leaves nothing visible", a
 });
 
 Deno.test("a record of an old dump drops no realm that is in use, and nothing before the reconciliation", async () => {
-  await using own = await testDatabase();
+  await using own = await realmDatabase();
   await using elsewhere = await testDatabase();
   await using realm = await testRealm({ env: { DATABASE_URL: own.url } });
   const { provisioning, platform } = realm.services;

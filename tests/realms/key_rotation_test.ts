@@ -5,7 +5,7 @@ import { reencryptAll } from "../../domain/realms/platform_key_rotation.ts";
 import { openSecrets } from "../../domain/security/serving_secrets.ts";
 import { totpCode } from "../../domain/security/totp.ts";
 import { createApp } from "../../routes/http/app.ts";
-import { testDatabase } from "../support/database.ts";
+import { realmDatabase, testDatabase } from "../support/database.ts";
 import { PASSWORD, PLATFORM_KEY, rowsOf, type TestRealm, testRealm } from "../support/realm.ts";
 
 const NEW_KEY = "the-next-key-of-the-platform";
@@ -33,7 +33,7 @@ function processWith(realm: TestRealm, key: string, previous: string | null) {
 }
 
 Deno.test("the platform key is changed without a gap, and its ciphertexts open with the new one alone", async () => {
-  await using own = await testDatabase();
+  await using own = await realmDatabase();
   await using elsewhere = await testDatabase();
   await using realm = await testRealm({ env: { DATABASE_URL: own.url } });
   const placed = await realm.operator("POST", "/v1/realms", {
@@ -125,7 +125,7 @@ Deno.test("a realm key that was lost is read by the operator, one that leaked is
 });
 
 Deno.test("a process with another platform key does not start, makes no realm, begins no second factor, and is not ready", async () => {
-  await using own = await testDatabase();
+  await using own = await realmDatabase();
   await using realm = await testRealm({ env: { DATABASE_URL: own.url } });
   const { builder } = realm.database;
   const [old, both, fresh] = [

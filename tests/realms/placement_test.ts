@@ -4,7 +4,7 @@ import postgres from "postgres";
 import { type EmbeddedPostgres, startEmbedded } from "../../db/embedded/embedded.ts";
 import { restateAll } from "../../domain/realms/migrations.ts";
 import { commandHost } from "../support/command_host.ts";
-import { testDatabase } from "../support/database.ts";
+import { realmDatabase, testDatabase } from "../support/database.ts";
 import { PASSWORD, type Send, testRealm } from "../support/realm.ts";
 
 let root = "";
@@ -59,7 +59,7 @@ async function schemasIn(url: string): Promise<string[]> {
 const schemaOf = (id: string) => `realm_${id.replaceAll("-", "")}`;
 
 Deno.test("a realm is made in the database of its zone, and is found there when the setting is gone", async () => {
-  await using own = await testDatabase();
+  await using own = await realmDatabase();
   await using elsewhere = await testDatabase();
   await using realm = await testRealm({ env: settings(own.url) });
   const before = await schemasIn(own.url);
@@ -91,7 +91,7 @@ Deno.test("a realm is made in the database of its zone, and is found there when 
 });
 
 Deno.test("where the server of a zone is down its realms are not made, nothing is left, and other zones go on", async () => {
-  await using own = await testDatabase();
+  await using own = await realmDatabase();
   const first = await startServer(`${root}/down`);
   const { port, password } = new URL(first.url);
   await first.stop();
@@ -113,7 +113,7 @@ Deno.test("where the server of a zone is down its realms are not made, nothing i
 });
 
 Deno.test("a login for new realms that may make no roles is told, and what was begun is dropped", async () => {
-  await using own = await testDatabase();
+  await using own = await realmDatabase();
   const weak = new URL(other.url);
   weak.username = "weak";
   weak.password = "of a login that makes no roles";
@@ -153,7 +153,7 @@ Deno.test("the commands make a realm in the database of its zone, and list it th
 });
 
 Deno.test("a new password of the login for new realms reaches the realms that were made before", async () => {
-  await using own = await testDatabase();
+  await using own = await realmDatabase();
   const database = new URL(other.url);
   database.pathname = "/rotated";
   database.username = "rotated";
@@ -175,7 +175,7 @@ Deno.test("a new password of the login for new realms reaches the realms that we
 });
 
 Deno.test("who makes a realm does not get at the login of a setting without its password, in whichever zone", async () => {
-  await using own = await testDatabase();
+  await using own = await realmDatabase();
   await using realm = await testRealm({ env: settings(own.url) });
   const before = await schemasIn(other.url);
   const { password } = new URL(other.url);

@@ -6,7 +6,7 @@ import { startChainPoller } from "../../workers/scanning/chain_poller.ts";
 import { startRunner } from "../../workers/jobs/runner.ts";
 import { openSigner } from "../../workers/keys/signer.ts";
 import { startAnvil } from "../support/nodes/anvil.ts";
-import { testDatabase } from "../support/database.ts";
+import { realmDatabase } from "../support/database.ts";
 import { type FundedRamp, openFundedRamp, OUTSIDE } from "../support/evm_fixture.ts";
 import { openRampFixture } from "../support/ramp_fixture.ts";
 import { rowsOf, type TestRealm, testRealm } from "../support/realm.ts";
@@ -172,7 +172,7 @@ Deno.test("the second of two nodes stalls: nothing waits for more than its time-
 });
 
 Deno.test("a chain whose node stalls holds up neither other chains nor other realms", async () => {
-  await using own = await testDatabase();
+  await using own = await realmDatabase();
   await using polygon = await startAnvil(137);
   await polygon.mine();
   const ethereum = await startAnvil(1);

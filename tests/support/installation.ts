@@ -14,7 +14,7 @@ import {
 import { refreshFees } from "../../workers/sending/fee_quotes.ts";
 import { workerContextOf } from "./evm_fixture.ts";
 import type { TestRealm } from "./realm.ts";
-import { asSuperuser, superuserUrl, testDatabase } from "./database.ts";
+import { asSuperuser, realmDatabase, superuserUrl } from "./database.ts";
 
 /** A database of a test's own, and copies of it. */
 export interface Backups extends AsyncDisposable {
@@ -27,7 +27,7 @@ export interface Backups extends AsyncDisposable {
 
 /** Makes a database that can be backed up. */
 export async function backups(): Promise<Backups> {
-  const own = await testDatabase();
+  const own = await realmDatabase();
   const name = nameOf(own.url);
   const copies: string[] = [];
   async function clone(from: string, to: string): Promise<void> {

@@ -17,23 +17,34 @@ import { migrateRealm, type Migrations, readMigrations } from "../../db/migrate.
 export const SPARES = 12;
 
 const NAME = "spares";
+/** What the name of a database ends with from which those for one realm alone are copied. */
+export const OF_ONE = "_of_one";
 
-/** Makes the database that those of groups are copied from; gives its name. */
+/**
+ * Makes the databases from which those of groups are copied, and those that tests make for a realm of their own; gives
+ * the name of the former.
+ */
 export async function makeTemplate(server: EmbeddedPostgres): Promise<string> {
   const superuser = openDatabase({
     ...{ url: server.superuserUrl, prepare: true, parseJson: JSON.parse },
   });
   try {
     const { username } = new URL(server.url);
-    await superuser.platform.sql.unsafe(
-      `create database ${NAME} template template1 owner ${username}`,
-    );
+    for (const name of [NAME, `${NAME}${OF_ONE}`]) {
+      await superuser.platform.sql.unsafe(
+        `create database ${name} template template1 owner ${username}`,
+      );
+    }
   } finally {
     await superuser.close();
   }
   const url = new URL(`/${NAME}`, server.url).href;
   const half = SPARES / 2;
-  await Promise.all([addSpares(url, 0, half), addSpares(url, half, SPARES)]);
+  await Promise.all([
+    addSpares(url, 0, half),
+    addSpares(url, half, SPARES),
+    addSpares(`${url}${OF_ONE}`, 0, 1),
+  ]);
   return NAME;
 }
 
