@@ -9,7 +9,7 @@ import { advisoryFaults } from "./advisories.ts";
 import { licenceFaults } from "./licences.ts";
 import { LOCKS } from "./locks.ts";
 import { migrationFaults } from "./migrations.ts";
-import { droppedPromises } from "./promises.ts";
+import { droppedPromises, ROOMY } from "./promises.ts";
 import { answeredHelp } from "./usages.ts";
 
 /** Result of one check; `output` is shown when it failed. */
@@ -95,7 +95,7 @@ async function measured(name: string, run: () => Promise<string | null>): Promis
 
 /** Runs this same Deno; gives its output if it failed, else null. */
 async function deno(...args: string[]): Promise<string | null> {
-  const env = { NO_COLOR: "1" };
+  const env = { NO_COLOR: "1", DENO_V8_FLAGS: ROOMY };
   const command = new Deno.Command(Deno.execPath(), { args, cwd: ROOT, env });
   const { success, stdout, stderr } = await command.output();
   const text = new TextDecoder();

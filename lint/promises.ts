@@ -21,6 +21,12 @@ const HEEDLESS = ["setTimeout", "setInterval", "queueMicrotask", "addEventListen
 /** Files that the copy needs beside the modules themselves, from the folder of their configuration. */
 const ALONGSIDE = ["deno.json", "deno.lock"];
 
+/**
+ * Flags of V8 for the compiler, which makes many small things and keeps most of them: with room for them the collector
+ * looks through them less often. An eighth of its processor time.
+ */
+export const ROOMY = "--min-semi-space-size=64,--max-semi-space-size=64";
+
 /** Lists the dropped promises of these modules of a folder, a line each; null where there is none. */
 export async function droppedPromises(
   root: URL,
@@ -42,7 +48,7 @@ export async function droppedPromises(
     const { success, stderr } = await new Deno.Command(Deno.execPath(), {
       args: ["check", ...modules],
       cwd: copy,
-      env: { NO_COLOR: "1" },
+      env: { NO_COLOR: "1", DENO_V8_FLAGS: ROOMY },
     }).output();
     const said = new TextDecoder().decode(stderr);
     for (const [, file, line] of said.matchAll(FAULT)) {
