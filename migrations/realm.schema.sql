@@ -798,9 +798,11 @@ table displaced_orders (
   lost_height integer not null
   seen_hash text
   seen_height integer
+  told text
   told_at timestamp with time zone
   detail text
   announced boolean not null default false
+  asked_at timestamp with time zone
   created_at timestamp with time zone not null
 )
 constraint displaced_orders_announced CHECK (((NOT announced) OR (told_at IS NOT NULL)))
@@ -811,8 +813,10 @@ constraint displaced_orders_pkey PRIMARY KEY (hash)
 constraint displaced_orders_seen CHECK (((seen_hash IS NULL) = (seen_height IS NULL)))
 constraint displaced_orders_seen_height_check CHECK ((seen_height >= 0))
 constraint displaced_orders_since_check CHECK ((since >= 0))
-constraint displaced_orders_state_check CHECK ((state = ANY (ARRAY['lost'::text, 'replaced'::text, 'displaced'::text, 'returned'::text])))
-constraint displaced_orders_told CHECK (((state <> 'displaced'::text) OR (told_at IS NOT NULL)))
+constraint displaced_orders_state_check CHECK ((state = ANY (ARRAY['lost'::text, 'replaced'::text, 'displaced'::text, 'succeeded'::text, 'returned'::text])))
+constraint displaced_orders_told CHECK (((state <> ALL (ARRAY['displaced'::text, 'succeeded'::text])) OR (told = state)))
+constraint displaced_orders_told_at CHECK (((told IS NULL) = (told_at IS NULL)))
+constraint displaced_orders_told_check CHECK ((told = ANY (ARRAY['displaced'::text, 'succeeded'::text, 'returned'::text])))
 CREATE INDEX displaced_orders_order ON displaced_orders USING btree (order_id)
 CREATE INDEX displaced_orders_ramp ON displaced_orders USING btree (ramp)
 CREATE INDEX displaced_orders_state ON displaced_orders USING btree (chain, network, state)
@@ -2863,9 +2867,10 @@ AS $function$
 begin
   if tg_op = 'INSERT' then
     perform 1 from chain_orders o join order_attempts k on k.hash = new.hash and o.id in (k.order_id, k.late_order_id)
-    where o.id = new.order_id and o.state = 'done' and (o.chain, o.network, o.ramp) = (new.chain, new.network, new.ramp);
+    where o.id = new.order_id and (o.chain, o.network, o.ramp) = (new.chain, new.network, new.ramp)
+      and (o.state = 'done' or o.state = 'failed' and o.hash = new.hash and not k.cancels);
     if not found then
-      raise exception '% is no transaction of an order that is done', new.hash
+      raise exception '% is no transaction of an order that is done, or failed with it', new.hash
         using errcode = 'check_violation', constraint = 'displaced_orders_done';
     end if;
   elsif (new.hash, new.order_id, new.chain, new.network, new.ramp) is distinct from
@@ -2873,6 +2878,11 @@ begin
     or old.told_at is not null and (new.told_at is null or new.told_at < old.told_at) then
     raise exception 'that the chain lost % cannot be of another, nor be untold', old.hash
       using errcode = 'check_violation', constraint = 'displaced_orders_stay';
+  end if;
+  if new.state in ('displaced', 'replaced', 'succeeded') and not exists (select from chain_orders o
+      where o.id = new.order_id and o.state = case new.state when 'succeeded' then 'failed' else 'done' end) then
+    raise exception '% cannot be %, as its order has ended otherwise', new.hash, new.state
+      using errcode = 'check_violation', constraint = 'displaced_orders_outcome';
   end if;
   return new;
 end $function$;

@@ -163,7 +163,8 @@ export async function holdDeposits(
 /**
  * Lists the inputs whose spends a scan reports: reserved inputs and unspent coins, and nonces of transactions that were
  * given up within three months, as is_given_up() tells, which each pass would call for each of them. A reorganisation
- * that reaches further back halts the scan. Each part is bounded to its index, also by a plan that was made while all
+ * that reaches further back halts the scan. So are the inputs of what the chain has lost, and of what has ended in blocks that
+ * are not scanned yet: the scan is to show it there. Each part is bounded to its index, also by a plan that was made while all
  * were empty and equal: by an order, and by `offset 0`, which PostgreSQL does not join through.
  */
 export async function selectWatchedInputs(db: Db, place: NetworkKey): Promise<string[]> {
@@ -191,6 +192,13 @@ export async function selectWatchedInputs(db: Db, place: NetworkKey): Promise<st
     select unnest(k.inputs) from displaced_orders d,
       lateral (select inputs from order_attempts where hash = d.hash offset 0) k
     where d.chain = ${place.chain} and d.network = ${place.network}
+    union
+    select unnest(k.inputs) from (select hash from chain_orders
+        where chain = ${place.chain} and network = ${place.network} and hash is not null
+          and height > (select height from chain_cursors
+            where chain = ${place.chain} and network = ${place.network})
+        order by chain, network, height offset 0) o,
+      lateral (select inputs from order_attempts where hash = o.hash offset 0) k
     union
     select hash || ':' || index from coins
     where chain = ${place.chain} and network = ${place.network} and spent_height is null`;

@@ -3,14 +3,15 @@ import type { NetworkKey } from "../chains/cursors.ts";
 import { placesOfCoins } from "../chains/coin_places.ts";
 import type { Db, Tx } from "../database.ts";
 import { ORDER_COLUMNS, type OrderRow } from "../sending/chain_orders.ts";
-import { isWanted } from "../sending/late_attempts.ts";
 
 /** A transaction that the chain has lost. */
 export interface DisplacedRow {
   hash: string;
   order: string;
   ramp: string;
-  state: "lost" | "replaced" | "displaced" | "returned";
+  state: "lost" | "replaced" | "displaced" | "succeeded" | "returned";
+  /** What was told last. */
+  told: "displaced" | "succeeded" | "returned" | null;
   /** The highest block from which it is searched again. */
   since: number;
   lost_height: number;
@@ -21,7 +22,7 @@ export interface DisplacedRow {
 
 /** What is told of such a transaction. */
 export interface DisplacedNote extends Pick<DisplacedRow, "hash" | "order" | "ramp" | "since"> {
-  state: "replaced" | "displaced" | "returned";
+  state: "replaced" | "displaced" | "succeeded" | "returned";
   by: string | null;
   lost_height: number;
   /** The transaction of its order that a block has again. */
@@ -31,7 +32,8 @@ export interface DisplacedNote extends Pick<DisplacedRow, "hash" | "order" | "ra
   announced: boolean;
 }
 
-const ROW = "hash, order_id as order, ramp, state, since, lost_height, seen_hash, seen_height";
+const ROW =
+  "hash, order_id as order, ramp, state, told, since, lost_height, seen_hash, seen_height";
 
 /** Reads what is known of a transaction that the chain has lost, and locks it; null where it has lost none. */
 export async function lockDisplaced(tx: Tx, hash: string): Promise<DisplacedRow | null> {
@@ -41,47 +43,28 @@ export async function lockDisplaced(tx: Tx, hash: string): Promise<DisplacedRow 
 }
 
 /**
- * Notes the transactions of orders that lose their blocks above a height, and that are not sent again here: those that expire,
- * losses, and those that were told to be lost before.
+ * Notes the blocks in which a scan saw transactions of orders whose own the chain had lost. The word of fewer nodes than the
+ * quorum is enough where only a block tells what became of one: nodes are asked before anything is told.
  */
-export async function noteLost(
-  tx: Tx,
-  { chain, network }: NetworkKey,
-  height: number,
-  at: number,
-): Promise<void> {
-  await tx`
-    update displaced_orders set state = case when state = 'returned' then 'lost' else state end,
-      lost_height = case when state = 'returned' then seen_height else lost_height end,
-      since = least(since, ${height}), seen_hash = null, seen_height = null
-    where chain = ${chain} and network = ${network} and seen_height > ${height}`;
-  await tx`
-    insert into displaced_orders (hash, order_id, chain, network, ramp, state, since, lost_height, created_at)
-    select o.hash, o.id, o.chain, o.network, o.ramp, 'lost', ${height}, o.height, ${at}
-    from (select id, chain, network, ramp, hash, height, state, nonce from chain_orders
-        where chain = ${chain} and network = ${network} and height > ${height} offset 0) o
-      cross join lateral (select * from order_attempts where hash = o.hash offset 0) k
-    where o.state = 'done' and o.nonce is null and o.id in (k.order_id, k.late_order_id)
-      and (cardinality(k.inputs) = 0 or not (${isWanted(tx)}))
-    on conflict (hash) do nothing`;
-}
-
-/** Notes the blocks in which a scan saw transactions of orders whose own the chain had lost. */
 export async function markDisplacedSeen(
   tx: Tx,
   place: NetworkKey,
-  seen: readonly { hash: string; height: number }[],
+  seen: readonly { hash: string; height: number; few?: boolean }[],
 ): Promise<void> {
   await tx`
     update displaced_orders d set seen_hash = g.hash, seen_height = g.height
-    from (select r.hash, r.height, f.order_id, f.late_order_id
-        from jsonb_to_recordset(${tx.json(seen as never)}) r(hash text, height integer),
+    from (select r.hash, r.height, r.few, f.order_id, f.late_order_id
+        from jsonb_to_recordset(${
+    tx.json(seen as never)
+  }) r(hash text, height integer, few boolean),
           lateral (select order_id, late_order_id, cancels from order_attempts
             where hash = r.hash offset 0) f
         where not f.cancels) g
     where d.order_id in (g.order_id, g.late_order_id) and d.chain = ${place.chain}
-      and d.network = ${place.network} and d.state <> 'returned'
-      and (d.hash = g.hash or d.state <> 'replaced')`;
+      and d.network = ${place.network} and d.state not in ('returned', 'succeeded')
+      and (d.hash = g.hash or d.state <> 'replaced') and exists (select from chain_orders o
+        where o.id = d.order_id and case when o.state = 'failed' then d.hash = g.hash
+          else g.few is not true or o.nonce is not null end)`;
 }
 
 /** Coins that another transaction spent than the order that is done with them. */
@@ -94,34 +77,49 @@ export interface TakenCoins {
 
 /**
  * Lists the transactions of orders that are done, of whose coins the chain shows that others spent them, in blocks up to a
- * height; oldest first.
+ * height; oldest first, and those up to the one that was listed last after all others.
  */
 export async function selectTaken(
   db: Db,
   { chain, network }: NetworkKey,
-  of: { settled: number; limit: number },
+  of: { settled: number; limit: number; after: Pick<TakenCoins, "hash" | "height"> | null },
 ): Promise<TakenCoins[]> {
+  const { hash, height } = of.after ?? { hash: "", height: -1 };
   return await db<TakenCoins[]>`
     select kept as hash, spent_by as by, min(spent_height)::float8 as height
     from (select kept, spent_by, spent_height from coins
       where chain = ${chain} and network = ${network} and kept > '' and kept <> spent_by
       order by chain, network, kept, spent_by offset 0) c
     where spent_by <> 'unknown' and spent_height <= ${of.settled}
-    group by kept, spent_by order by 3, 1 limit ${of.limit}`;
+    group by kept, spent_by
+    order by (min(spent_height), kept) <= (${height}, ${hash}), 3, 1 limit ${of.limit}`;
 }
 
-/** Lists what was lost for long, or is in a block again that is deep enough; oldest first. */
-export async function selectDisplacedDue(
+/**
+ * Takes what is in a block again that is deep enough, or was lost for long and is not sent again here; what was asked about
+ * longest ago is taken first. Oldest first.
+ */
+export async function takeDisplacedDue(
   db: Db,
   { chain, network }: NetworkKey,
-  of: { settled: number; limit: number },
+  of: { settled: number; limit: number; at: number },
 ): Promise<DisplacedRow[]> {
-  return await db<DisplacedRow[]>`
-    select ${db.unsafe(ROW)} from displaced_orders
-    where chain = ${chain} and network = ${network} and state <> 'returned'
-      and (seen_height <= ${of.settled}
-        or state = 'lost' and seen_height is null and lost_height < ${of.settled})
-    order by coalesce(seen_height, lost_height), hash limit ${of.limit}`;
+  const rows = await db<DisplacedRow[]>`
+    update displaced_orders set asked_at = ${of.at}
+    where hash in (
+      select d.hash from (select * from displaced_orders
+          where chain = ${chain} and network = ${network} and state in ('lost', 'replaced', 'displaced')
+          order by hash offset 0) d
+        cross join lateral (select state, nonce from chain_orders where id = d.order_id offset 0) o
+      where d.seen_height <= ${of.settled}
+        or d.state = 'lost' and d.seen_height is null and d.lost_height < ${of.settled}
+          and case o.state when 'failed' then d.told is not distinct from 'succeeded' else o.nonce is null end
+      order by d.asked_at nulls first, coalesce(d.seen_height, d.lost_height), d.hash limit ${of.limit})
+    returning ${db.unsafe(ROW)}`;
+  const heightOf = (row: DisplacedRow) => row.seen_height ?? row.lost_height;
+  return rows.toSorted((one, other) =>
+    heightOf(one) - heightOf(other) || (one.hash < other.hash ? -1 : 1)
+  );
 }
 
 /** Whether the chain still shows that another transaction spent coins of an order that is done. */
@@ -183,34 +181,42 @@ export async function upsertDisplaced(
   notes: readonly DisplacedNote[],
   at: number,
 ): Promise<void> {
-  for (const one of notes) {
-    const told = one.state === "replaced" ? null : at;
-    await tx`
-      insert into displaced_orders (hash, order_id, chain, network, ramp, state, by_hash, since, lost_height,
-        seen_hash, seen_height, told_at, detail, announced, created_at)
-      values (${one.hash}, ${one.order}, ${place.chain}, ${place.network}, ${one.ramp}, ${one.state},
-        ${one.by}, ${one.since}, ${one.lost_height}, ${one.seen?.hash ?? null}, ${
-      one.seen?.height ?? null
-    },
-        ${told}, ${one.detail}, ${one.announced}, ${at})
-      on conflict (hash) do update set state = excluded.state,
-        by_hash = excluded.by_hash, seen_hash = excluded.seen_hash, seen_height = excluded.seen_height,
-        told_at = greatest(displaced_orders.told_at, excluded.told_at),
-        detail = coalesce(excluded.detail, displaced_orders.detail), announced = excluded.announced`;
-  }
+  const rows = notes.map(({ hash, order, ramp, state, by, since, lost_height, seen, ...told }) => ({
+    ...{ hash, order, ramp, state, by, since, lost_height },
+    ...{ seen_hash: seen?.hash ?? null, seen_height: seen?.height ?? null },
+    ...{ detail: told.detail, announced: told.announced },
+  }));
+  const last = [...new Map(rows.map((row) => [row.hash, row])).values()];
+  await tx`
+    insert into displaced_orders (hash, order_id, chain, network, ramp, state, by_hash, since, lost_height,
+      seen_hash, seen_height, told, told_at, detail, announced, created_at)
+    select r.hash, r.order, ${place.chain}, ${place.network}, r.ramp, r.state, r.by, r.since, r.lost_height,
+      r.seen_hash, r.seen_height, nullif(r.state, 'replaced'),
+      case when r.state <> 'replaced' then ${at}::timestamptz end, r.detail, r.announced, ${at}
+    from jsonb_to_recordset(${
+    tx.json(last as never)
+  }) r(hash text, "order" uuid, ramp uuid, state text,
+      by text, since integer, lost_height integer, seen_hash text, seen_height integer, detail text,
+      announced boolean)
+    on conflict (hash) do update set state = excluded.state, by_hash = excluded.by_hash,
+      seen_hash = excluded.seen_hash, seen_height = excluded.seen_height,
+      told = coalesce(excluded.told, displaced_orders.told),
+      told_at = greatest(displaced_orders.told_at, excluded.told_at),
+      detail = coalesce(excluded.detail, displaced_orders.detail), announced = excluded.announced`;
 }
 
-/** Notes that a block has a transaction again, of which nobody is told. */
+/** Notes that a block has a transaction again, of which nobody is told, or nothing that was not told before. */
 export async function markReturned(
   tx: Tx,
   { hash, seen, height }: { hash: string; seen: string; height: number },
+  state: "returned" | "succeeded" = "returned",
 ): Promise<void> {
   await tx`
-    update displaced_orders set state = 'returned', seen_hash = ${seen}, seen_height = ${height}
+    update displaced_orders set state = ${state}, seen_hash = ${seen}, seen_height = ${height}
     where hash = ${hash}`;
 }
 
-/** Forgets the block in which a transaction was seen again: nodes deny it. */
+/** Forgets the block in which a transaction was seen again: nodes deny it, or what it did there was told before. */
 export async function forgetSeenAgain(tx: Tx, hash: string): Promise<void> {
   await tx`
     update displaced_orders set seen_hash = null, seen_height = null
@@ -248,7 +254,7 @@ export interface DisplacedTold {
   order: string;
   ramp: string;
   hash: string;
-  state: "displaced" | "returned";
+  state: "displaced" | "succeeded" | "returned";
   by: string | null;
   detail: string;
 }
@@ -260,7 +266,7 @@ export async function selectToldOf(db: Db, ramps: readonly string[]): Promise<Di
     from displaced_orders d join ramps r on r.account = d.ramp
     where d.ramp = any (${`{${
     ramps.join(",")
-  }}`}::text::uuid[]) and d.state in ('displaced', 'returned')
+  }}`}::text::uuid[]) and d.state in ('displaced', 'succeeded', 'returned')
       and d.told_at is not null and (not d.announced
         or extract(epoch from d.told_at) * 1000 >= floor((r.quarantined ->> 'at')::float8) - 1)
     order by d.lost_height, d.hash`;
@@ -277,7 +283,7 @@ export async function takeUnannounced(
     where ramp = any (${`{${
     ramps.join(",")
   }}`}::text::uuid[]) and told_at is not null and not announced
-      and state in ('displaced', 'returned')
+      and state in ('displaced', 'succeeded', 'returned')
     returning ramp, detail, hash, lost_height`;
   return rows.toSorted((one, other) => one.lost_height - other.lost_height);
 }

@@ -91,6 +91,17 @@ export async function lockQuarantineAt(
   return row?.quarantined ?? null;
 }
 
+/** Reads why some ramps are in quarantine, and locks their rows: none begins or ends meanwhile. Those in none are left out. */
+export async function lockQuarantines(
+  tx: Tx,
+  ramps: readonly string[],
+): Promise<{ ramp: string; quarantined: Quarantine }[]> {
+  return await tx<{ ramp: string; quarantined: Quarantine }[]>`
+    select account as ramp, quarantined from (select account, quarantined from ramps
+      where account = any (${`{${ramps.join(",")}}`}::text::uuid[]) order by account for update) r
+    where quarantined is not null order by account`;
+}
+
 /** Ends the quarantine of a ramp. */
 export async function liftQuarantine(tx: Tx, ramp: string): Promise<void> {
   await tx`update ramps set quarantined = null where account = ${ramp}`;

@@ -27,7 +27,8 @@ import {
 } from "../../db/accounts/onchain_balances.ts";
 import { freezeRamps } from "../../db/accounts/ramps.ts";
 import { forgetAbove, markConsumed, upsertCoins } from "../../db/chains/scan_results.ts";
-import { markDisplacedSeen, noteLost } from "../../db/recovery/displaced_orders.ts";
+import { markDisplacedSeen } from "../../db/recovery/displaced_orders.ts";
+import { freeUnshown, noteLost, noteUnshown } from "../../db/recovery/lost_blocks.ts";
 import {
   forgetSeenAbove,
   markAttemptsSeen,
@@ -73,6 +74,10 @@ export async function recordRange(
   if (!await moveCursor(tx, place, range.from, top)) return false;
   await insertChainBlocks(tx, place, range.blocks);
   await deleteChainBlocks(tx, place, { from: top.height - WINDOW, to: top.height });
+  const shown = range.consumed.filter(({ few }) => !few).map(({ hash }) => hash);
+  const blocks = { above: range.from.height, to: top.height, shown };
+  await noteUnshown(tx, place, { ...blocks, at: actor.at });
+  if (range.coins) await freeUnshown(tx, place, blocks);
   await recordFound(tx, actor, place, range);
   return true;
 }
@@ -106,10 +111,8 @@ export async function markSeen(
   const seen = consumed.filter(({ few }) => !few).map(({ input, hash, height }) => ({
     ...{ hash, height, expires: input.endsWith(`:${hash}`) },
   }));
-  if (seen.length > 0) {
-    await markAttemptsSeen(tx, place, seen);
-    await markDisplacedSeen(tx, place, seen);
-  }
+  if (seen.length > 0) await markAttemptsSeen(tx, place, seen);
+  if (consumed.length > 0) await markDisplacedSeen(tx, place, consumed);
   const told = consumed.filter(({ few }) => few).map(({ hash, height }) => ({ hash, height }));
   if (told.length > 0) await markAttemptsTold(tx, place, told);
 }
@@ -180,7 +183,8 @@ export async function rollBack(
   await deleteChainBlocks(tx, place, { from: 0, to: to.ancestor.height });
   await forgetAbove(tx, place, to.ancestor.height);
   await forgetSeenAbove(tx, place, to.ancestor.height);
-  await noteLost(tx, place, to.ancestor.height, actor.at);
+  const deep = to.from.height - to.ancestor.height > WINDOW;
+  await noteLost(tx, place, { height: to.ancestor.height, at: actor.at, deep });
   await deleteUnmatchedAbove(tx, place, to.ancestor.height);
   await cutGainsAbove(tx, place, to.ancestor.height);
   const { height } = to.ancestor;

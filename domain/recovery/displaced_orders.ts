@@ -2,7 +2,7 @@
  * Orders that are done, and whose transactions the chain has lost by a reorganisation beyond the depth of their end: to
  * another with their nonce or coins, or by themselves. What they booked did not happen. Nobody can tell by the rows alone
  * what is to become of it: their users and an operator are told, and no worker sends them again. So they are where a later
- * block has them again.
+ * block has them again, and where one did something else in it than its order has booked (`other_outcomes.ts`).
  * @module
  */
 import type { NetworkKey } from "../../db/chains/cursors.ts";
@@ -57,15 +57,15 @@ export async function displacedBy(db: Db, order: MinedNonce): Promise<Displaced[
 }
 
 /** Lists the withdrawals that an order has paid. */
-async function paidBy(db: Db, order: OrderRow): Promise<string[]> {
+export async function paidBy(db: Db, order: OrderRow): Promise<string[]> {
   const paying = [order, ...await selectBatched(db, order.id)];
   const paid = paying.flatMap((one) => one.purpose === "withdrawal" ? one.reference_id ?? [] : []);
   return [...paid, ...await selectFoundFor(db, order.id)];
 }
 
 /** What is told of an order: to the users of its withdrawals, and to the operator. */
-interface News extends Omit<DisplacedNote, "detail" | "announced"> {
-  state: "displaced" | "returned";
+export interface News extends Omit<DisplacedNote, "detail" | "announced"> {
+  state: "displaced" | "succeeded" | "returned";
   withdrawals: readonly string[];
   /** What happened to its transaction. Users are shown it, and others may be another's. */
   what: string;
@@ -172,8 +172,7 @@ export async function tellReturned(
   { hash, seen, height }: { hash: string; seen: string; height: number },
 ): Promise<string | null> {
   const row = await lockDisplaced(tx, hash);
-  if (row === null || row.state === "returned") return null;
-  if (row.seen_height !== null && row.seen_height !== height) return null; // another block by now
+  if (row === null || !isUnsettled(row, height)) return null;
   if (row.state !== "displaced") {
     await markReturned(tx, { hash, seen, height });
     return null;
@@ -213,10 +212,15 @@ export async function announceDisplaced(
 
 /** What a reconciliation reports of such an order. */
 export interface DisplacedReport extends Displaced {
-  /** Displaced: its withdrawals are unpaid. Returned: they are paid by it after all. */
+  /**
+   * Displaced: its withdrawals are unpaid. Succeeded: it had failed, and has paid them after all, beside what was given back.
+   * Returned: what it has booked holds after all.
+   */
   state: DisplacedTold["state"];
   /** What took its place; null where nothing is known to have. */
   by: string | null;
+  /** Where it has succeeded, the withdrawals that it paid, which have failed. */
+  paid?: string[];
 }
 
 /** Lists what was told of orders of some ramps since their quarantines began, or has been no reason of one. */
@@ -227,8 +231,9 @@ export async function reportDisplaced(
   const reports: DisplacedReport[] = [];
   for (const { order, hash, state, by } of await selectToldOf(db, ramps)) {
     const row = (await selectOrder(db, order))!;
-    const unpaid = state === "displaced" ? await paidBy(db, row) : [];
-    reports.push({ order, purpose: row.purpose, hash, state, by, unpaid });
+    const of = state === "returned" ? [] : await paidBy(db, row);
+    const what = state === "succeeded" ? { unpaid: [], paid: of } : { unpaid: of };
+    reports.push({ order, purpose: row.purpose, hash, state, by, ...what });
   }
   return reports;
 }
@@ -308,8 +313,14 @@ async function returnNews(
   };
 }
 
+/** Whether nothing was told yet of what a block has, and no other block was seen to have it since. */
+export function isUnsettled({ state, seen_height }: DisplacedRow, height: number): boolean {
+  const isSettled = state === "returned" || state === "succeeded";
+  return !isSettled && (seen_height === null || seen_height === height);
+}
+
 /** Tells news to the users of withdrawals and to the operator, and records them. */
-async function tell(
+export async function tell(
   tx: Tx,
   actor: Actor,
   place: NetworkKey,

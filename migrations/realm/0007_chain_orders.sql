@@ -199,26 +199,30 @@ comment on column order_attempts.late is 'Seen in a block, or booked, although i
 comment on column order_attempts.late_order_id is
   'The order that books it, because it was mined after it was given up.';
 
--- Transactions of orders that are done, and that the chain has lost beyond the depth of their end: to another, or by themselves.
+-- Transactions of orders that are done, or failed in their block, and that the chain has lost beyond the depth of their end: to
+-- another, or by themselves.
 create table displaced_orders (
   hash text primary key,
   order_id uuid not null references chain_orders (id),
   chain text not null,
   network text not null,
   ramp uuid not null,
-  state text not null check (state in ('lost', 'replaced', 'displaced', 'returned')),
+  state text not null check (state in ('lost', 'replaced', 'displaced', 'succeeded', 'returned')),
   by_hash text,
   since integer not null check (since >= 0),
   lost_height integer not null check (lost_height >= 0),
   seen_hash text,
   seen_height integer check (seen_height >= 0),
+  told text check (told in ('displaced', 'succeeded', 'returned')),
   told_at timestamptz,
   detail text,
   announced boolean not null default false,
+  asked_at timestamptz,
   created_at timestamptz not null,
   constraint displaced_orders_seen check ((seen_hash is null) = (seen_height is null)),
   constraint displaced_orders_told check
-    (state <> 'displaced' or told_at is not null),
+    (state not in ('displaced', 'succeeded') or told = state),
+  constraint displaced_orders_told_at check ((told is null) = (told_at is null)),
   constraint displaced_orders_detail check ((told_at is null) = (detail is null)),
   constraint displaced_orders_announced check (not announced or told_at is not null)
 );
@@ -226,21 +230,25 @@ create index displaced_orders_order on displaced_orders (order_id);
 create index displaced_orders_state on displaced_orders (chain, network, state);
 create index displaced_orders_ramp on displaced_orders (ramp);
 comment on table displaced_orders is 'Nothing is booked for them: their users and an operator are told, and none is sent again here once that was done.';
-comment on column displaced_orders.state is 'Lost: no block has it, and nobody was told yet. Replaced: another transaction of its order was mined, which did the same. Displaced: told. Returned: a block has it again, which was told where the loss was.';
+comment on column displaced_orders.state is 'Lost: no block has it, and nobody was told yet. Replaced: another transaction of its order was mined, which did the same. Displaced: told that what its order has booked did not happen. Succeeded: told that a block has it again, and that it did there what it had failed to do. Returned: a block has it again, and what its order has booked holds, which was told where the contrary was.';
 comment on column displaced_orders.by_hash is 'What took its place; null where nothing is known to have.';
 comment on column displaced_orders.since is 'The highest block from which it is searched again.';
 comment on column displaced_orders.lost_height is 'The block that had it.';
 comment on column displaced_orders.seen_hash is 'A transaction of its order in a block that was scanned since.';
+comment on column displaced_orders.told is 'What was told last.';
+comment on column displaced_orders.asked_at is 'When nodes were last asked about it: what was asked about longest ago is asked about first.';
 comment on column displaced_orders.detail is 'What the operator is told.';
 comment on column displaced_orders.announced is 'Whether a quarantine began with the detail as its reason; none ends before.';
--- What was told stays; only an order that is done can lose its transaction.
+-- What was told stays. Only an order that has ended with a transaction can lose it: what is done may turn out not to have
+-- happened, and what failed to have succeeded.
 create function check_displaced() returns trigger language plpgsql as $$
 begin
   if tg_op = 'INSERT' then
     perform 1 from chain_orders o join order_attempts k on k.hash = new.hash and o.id in (k.order_id, k.late_order_id)
-    where o.id = new.order_id and o.state = 'done' and (o.chain, o.network, o.ramp) = (new.chain, new.network, new.ramp);
+    where o.id = new.order_id and (o.chain, o.network, o.ramp) = (new.chain, new.network, new.ramp)
+      and (o.state = 'done' or o.state = 'failed' and o.hash = new.hash and not k.cancels);
     if not found then
-      raise exception '% is no transaction of an order that is done', new.hash
+      raise exception '% is no transaction of an order that is done, or failed with it', new.hash
         using errcode = 'check_violation', constraint = 'displaced_orders_done';
     end if;
   elsif (new.hash, new.order_id, new.chain, new.network, new.ramp) is distinct from
@@ -248,6 +256,11 @@ begin
     or old.told_at is not null and (new.told_at is null or new.told_at < old.told_at) then
     raise exception 'that the chain lost % cannot be of another, nor be untold', old.hash
       using errcode = 'check_violation', constraint = 'displaced_orders_stay';
+  end if;
+  if new.state in ('displaced', 'replaced', 'succeeded') and not exists (select from chain_orders o
+      where o.id = new.order_id and o.state = case new.state when 'succeeded' then 'failed' else 'done' end) then
+    raise exception '% cannot be %, as its order has ended otherwise', new.hash, new.state
+      using errcode = 'check_violation', constraint = 'displaced_orders_outcome';
   end if;
   return new;
 end $$;

@@ -8,7 +8,7 @@ import {
 } from "../../db/recovery/recoveries.ts";
 import { skipIndices } from "../../db/recovery/passed_over.ts";
 import { selectLateAttempts, selectTold } from "../../db/sending/late_attempts.ts";
-import { liftQuarantine } from "../../db/sending/quarantine.ts";
+import { liftQuarantine, lockQuarantines } from "../../db/sending/quarantine.ts";
 import type { ChainNetwork } from "../../domain/chains/networks.ts";
 import { enqueue } from "../../domain/jobs.ts";
 import { announceDisplaced } from "../../domain/recovery/displaced_orders.ts";
@@ -28,11 +28,14 @@ export interface Lifting {
 /** What an operator is told where it may not. */
 export const LATE = "a transaction of ours was mined, or lost, meanwhile: run it again";
 
+/** What an operator is told where another run has ended the quarantine, and one began since. */
+export const ANEW = "the quarantine began anew meanwhile, for another reason: run it again";
+
 /**
  * Ends the quarantine: held deposits are released, and waiting orders are scheduled. Not, and nothing is
  * changed, where a worker has scanned a block meanwhile that has a transaction which was given up, or in which an unknown
- * one spends coins, or has found that a payment which was followed can never be mined, so that nobody was asked about it. It
- * begins anew where orders were displaced in it, so that an operator hears of them whichever process ended meanwhile.
+ * one spends coins, or has found that a payment which was followed can never be mined, so that nobody was asked about it; nor one
+ * that began after the run did, because another run has ended the one that it looked at. It begins anew where orders were displaced in it, so that an operator hears of them whichever process ended meanwhile.
  *
  * @returns why it goes on; null where it has ended
  * @param unasked the orders of withdrawals that were open when the run began, and that nobody was asked about
@@ -41,8 +44,12 @@ export async function lift(
   { context, chain, place, ramps }: Lifting,
   unasked: ReadonlySet<string>,
 ): Promise<string | null> {
-  const ids = ramps.map(({ account }) => account);
+  const known = new Map(ramps.map(({ account, quarantined: { at } }) => [account, at]));
   return await context.step(async (tx) => {
+    const standing = await lockQuarantines(tx, [...known.keys()]);
+    if (standing.some(({ ramp, quarantined: { at } }) => at !== known.get(ramp))) return ANEW;
+    const ids = standing.map(({ ramp }) => ramp);
+    if (ids.length === 0) return null; // another run has ended them
     const { coins } = chain.traits;
     if (coins && (await selectUnknownSpends(tx, place, ids)).length > 0) return LATE;
     if ((await selectLateAttempts(tx, place, ids)).length > 0) return LATE;

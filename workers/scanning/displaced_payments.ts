@@ -1,27 +1,34 @@
 /**
- * Orders that are done, and whose transactions the chain has lost beyond the depth of their end: each pass tells of those
- * whose coins another transaction spent, of those that are not sent again here and that no block has any more, and of what
- * a block has again.
+ * Orders that have ended, and whose transactions the chain has lost beyond the depth of their end: each pass tells of those
+ * whose coins another transaction spent, of those that are not sent again here and that no block has any more, of what a
+ * block has again, and of what did something else there than its order has booked.
  * @module
  */
 import {
   type DisplacedRow,
   forgetSeenAgain,
-  selectDisplacedDue,
   selectDoneWith,
   selectTaken,
+  takeDisplacedDue,
   type TakenCoins,
 } from "../../db/recovery/displaced_orders.ts";
-import { reading } from "../../db/transaction.ts";
+import { reading, writing } from "../../db/transaction.ts";
 import { tellReturned, tellTaken, tellUnseen } from "../../domain/recovery/displaced_orders.ts";
+import {
+  tellFailed,
+  tellFailedAgain,
+  tellSucceeded,
+} from "../../domain/recovery/other_outcomes.ts";
 import { ChainError } from "../chains/chain.ts";
-import { type AttemptSearch, isFinal, questionOf } from "./attempt_questions.ts";
+import { type AttemptSearch, isDropped, isFinal, questionOf } from "./attempt_questions.ts";
 
-/** Most of them that a pass tells of. */
+/** Most of them that a pass asks about; the next pass goes on behind them. */
 const TOLD_MAX = 20;
+/** Where a pass left off, of networks that have more taken coins than one pass asks about. */
+const leftOff = new Map<string, Pick<TakenCoins, "hash" | "height">>();
 
 /**
- * Tells of them, as of a block that was scanned. What too few nodes tell of waits for the next pass.
+ * Tells of them, as of a block that was scanned. What too few nodes tell of waits for a later pass.
  *
  * @param height the newest block that was scanned
  */
@@ -33,13 +40,29 @@ export async function tellDisplacedPayments(work: AttemptSearch, height: number)
   );
   const of = { settled: height + 1 - depth, limit: TOLD_MAX };
   if (chain.traits.coins) {
-    for (const one of await reading(context.pool, (db) => selectTaken(db, place, of))) {
+    for (const one of await nextTaken(work, of)) {
       await tellOperator(work, one.hash, askTaken(work, one));
     }
   }
-  for (const one of await reading(context.pool, (db) => selectDisplacedDue(db, place, of))) {
+  const { at } = context.actor;
+  for (
+    const one of await writing(context.pool, (db) => takeDisplacedDue(db, place, { ...of, at }))
+  ) {
     await tellOperator(work, one.hash, askOne(work, one));
   }
+}
+
+/** Reads the next taken coins behind those of the pass before. */
+async function nextTaken(
+  { context, place }: AttemptSearch,
+  of: { settled: number; limit: number },
+): Promise<TakenCoins[]> {
+  const key = `${context.actor.realm.id} ${place.chain} ${place.network}`;
+  const after = leftOff.get(key) ?? null;
+  const taken = await reading(context.pool, (db) => selectTaken(db, place, { ...of, after }));
+  if (taken.length < of.limit) leftOff.delete(key);
+  else leftOff.set(key, taken[taken.length - 1]);
+  return taken;
 }
 
 /** Asks nodes whether a transaction can never be mined, as others have spent its coins, and tells of it. */
@@ -53,23 +76,36 @@ async function askTaken(work: AttemptSearch, taken: TakenCoins): Promise<string 
   return await context.step((tx) => tellTaken(tx, context.actor, place, taken));
 }
 
-/** Asks nodes whether a block has a transaction again, and tells of what they say. */
+/** Asks nodes whether a block has a transaction again, and what it did there, and tells of what they say. */
 async function askOne(work: AttemptSearch, row: DisplacedRow): Promise<string | null> {
   const { context, chain, place } = work;
   const { actor } = context;
-  const { hash, order, since, seen_hash, seen_height } = row;
-  const seen = { hash: seen_hash ?? hash, height: seen_height ?? since, order };
-  const { query } = await questionOf(work, seen);
+  const { hash, since, seen_hash, seen_height } = row;
+  const seen = { hash: seen_hash ?? hash, height: seen_height ?? since, order: row.order };
+  const { order, query } = await questionOf(work, seen);
   const status = await chain.status(query);
   if (isFinal(chain, status, query)) {
-    const { height } = status.block;
-    const returned = { hash, seen: seen.hash, height };
-    return await context.step((tx) => tellReturned(tx, actor, place, returned));
+    const again = { hash, seen: seen.hash, height: status.block.height };
+    const { success } = status;
+    return await context.step((tx) => {
+      if (order.state === "failed") {
+        return success
+          ? tellSucceeded(tx, actor, place, again)
+          : tellFailedAgain(tx, actor, place, hash, again);
+      }
+      return success ? tellReturned(tx, actor, place, again) : tellFailed(tx, actor, place, again);
+    });
   }
   if (status.state === "mined") return null; // it waits to be deep enough
-  if (seen_height === null) return await context.step((tx) => tellUnseen(tx, actor, place, row));
-  if (status.state === "dropped") await context.step((tx) => forgetSeenAgain(tx, hash));
-  return null;
+  if (seen_height !== null) {
+    if (isDropped(status)) await context.step((tx) => forgetSeenAgain(tx, hash));
+    return null;
+  }
+  if (order.state !== "failed") {
+    return await context.step((tx) => tellUnseen(tx, actor, place, row));
+  }
+  if (!isDropped(status)) return null;
+  return await context.step((tx) => tellFailedAgain(tx, actor, place, hash, null));
 }
 
 async function tellOperator(

@@ -1,0 +1,93 @@
+/** Payments on Solana that are done, and whose final blocks the chain loses: they have expired, so that nobody sends them again. */
+import { deepEqual, equal, fail, match } from "node:assert/strict";
+import { tellOtherHistory } from "../support/forked_solana.ts";
+import { dateQuarantines, reconcile } from "../support/installation.ts";
+import { openScene, type Scene } from "../support/kept_payments.ts";
+import { rowsOf } from "../support/realm.ts";
+import { outsider } from "../support/solana_fixture.ts";
+
+const nobody = () => fail("nobody is asked");
+
+async function reasonOf({ ramp: { realm } }: Scene): Promise<string | null> {
+  const [row] = await rowsOf<{ detail: string }>(
+    realm,
+    "select quarantined ->> 'detail' as detail from ramps where quarantined is not null",
+  );
+  return row?.detail ?? null;
+}
+
+/** A payment that is done, and its block. */
+async function payDone({ ramp }: Scene) {
+  const { body: { id } } = await ramp.withdraw("5", { destination: { address: outsider() } });
+  const done = await ramp.finish(id);
+  equal(done.status, "DONE");
+  const { hash } = done.chain;
+  const [{ order, height }] = await rowsOf<{ order: string; height: number }>(
+    ramp.realm,
+    "select id as order, height from chain_orders where hash = $1",
+    [hash],
+  );
+  return { id, hash, order, height };
+}
+
+/** Makes blocks, and has them scanned. */
+async function follow({ ramp }: Scene): Promise<void> {
+  for (let round = 0; round < 2; round++) {
+    await ramp.node.mine();
+    await ramp.poller.advance();
+  }
+}
+
+Deno.test("a payment on Solana that is DONE, and whose final block the chain loses, is told to its user and the operator once it has expired, and so is that a block has it again", async () => {
+  await using scene = await openScene();
+  const { ramp, faulty } = scene;
+  const { realm, node } = ramp;
+  const { id, hash, order, height } = await payDone(scene);
+  await follow(scene);
+  const lost = { from: height, without: hash, mark: "22" };
+  tellOtherHistory(node, faulty, lost);
+  await follow(scene);
+  equal(await reasonOf(scene), null, "it may be mined yet");
+  tellOtherHistory(node, faulty, { ...lost, expired: true });
+  await follow(scene);
+  const what = `the chain has lost ${hash}`;
+  equal(await reasonOf(scene), `${what}: no transaction pays ${id}, which is done`);
+  const read = await ramp.read(id);
+  deepEqual([read.status, read.history.at(-1).reason], ["DONE", `${what}: no transaction pays it`]);
+  await dateQuarantines(realm, 1);
+  const report = { order, purpose: "withdrawal", hash, by: null };
+  const [ended] = await reconcile(realm, nobody);
+  deepEqual([ended.lifted, ended.obstacles, ended.displaced], [true, [], [
+    { ...report, state: "displaced", unpaid: [id] },
+  ]]);
+  tellOtherHistory(node, faulty, { from: height, without: null, mark: "23" });
+  await follow(scene);
+  match(
+    await reasonOf(scene) ?? "none",
+    new RegExp(`has ${hash} again, which the chain had lost: it pays ${id}`),
+  );
+  match(
+    (await ramp.read(id)).history.at(-1).reason,
+    /again, which the chain had lost: it is paid by it$/,
+  );
+});
+
+Deno.test("a payment on Solana whose final block the chain replaces by another that has it as well is told to nobody", async () => {
+  await using scene = await openScene();
+  const { ramp, faulty } = scene;
+  const { hash, height } = await payDone(scene);
+  await follow(scene);
+  tellOtherHistory(ramp.node, faulty, { from: height, without: null, mark: "22" });
+  for (let round = 0; round < 2; round++) await follow(scene);
+  equal(await reasonOf(scene), null);
+  deepEqual(await rowsOf(ramp.realm, "select hash, state, told from displaced_orders"), [
+    { hash, state: "returned", told: null },
+  ]);
+});
+
+Deno.test("a payment on Solana that is done while the scan is behind its block, which the chain loses before the scan gets there, is told to its user and the operator", async () => {
+  await using scene = await openScene();
+  const { ramp, faulty } = scene;
+  const { realm, node } = ramp;
+  await rowsOf(realm, "update chain_cursors set halted = $1::jsonb", [{ detail: "x", at: 1 }]);
+});

@@ -1,0 +1,221 @@
+/** Withdrawals on Ethereum whose transaction does something else in another block, after a reorganisation beyond the final one. */
+import { deepEqual, equal, fail, match, ok, rejects } from "node:assert/strict";
+import { checkLedger } from "../../domain/audit/ledger_check.ts";
+import { brokenConstraint } from "../../db/errors.ts";
+import { paidOut } from "../support/displaced_nonces.ts";
+import { endAt } from "../support/ended_worker.ts";
+import { OUTSIDE } from "../support/evm_fixture.ts";
+import { dateQuarantines, reconcile } from "../support/installation.ts";
+import { isKilled } from "../support/killed_reconcile.ts";
+import {
+  type LateScene,
+  mineInstead,
+  openLateScene,
+  quarantineOf,
+} from "../support/late_nonces.ts";
+import { type FaultyNode, startFaultyNode } from "../support/nodes/faulty_node.ts";
+import { rowsOf } from "../support/realm.ts";
+
+const COIN = 10n ** 18n;
+/** Code that takes no payment. */
+const REVERT = "0x60006000fd";
+const nobody = () => fail("nobody is asked");
+
+/** A withdrawal that has ended, and its bytes. */
+interface Ended {
+  readonly id: string;
+  readonly order: string;
+  readonly hash: string;
+  readonly raw: string;
+  /** Takes the chain back to before it was mined. */
+  goBack(): Promise<void>;
+}
+
+/** Has a withdrawal end, whose destination takes payments, or none. */
+async function end(scene: LateScene, { takes }: { takes: boolean }): Promise<Ended> {
+  const { funded, poller } = scene;
+  const { anvil } = funded;
+  const { body: { id } } = await funded.withdraw("1");
+  await endAt("stored", funded.advance);
+  const [made] = await rowsOf<Pick<Ended, "order" | "hash" | "raw">>(
+    funded.realm,
+    `select k.order_id as order, k.hash, k.raw from order_attempts k join chain_orders o on o.id = k.order_id
+      where o.reference_id = $1`,
+    [id],
+  );
+  let fork = await anvil.rpc<string>("evm_snapshot");
+  if (!takes) await anvil.rpc("anvil_setCode", OUTSIDE, REVERT);
+  equal((await funded.finish(id)).status, takes ? "DONE" : "FAILED");
+  await poller.advance();
+  return {
+    ...{ id, ...made },
+    async goBack() {
+      await anvil.rpc("evm_revert", fork);
+      fork = await anvil.rpc<string>("evm_snapshot");
+      await anvil.rpc("anvil_dropAllTransactions");
+    },
+  };
+}
+
+/**
+ * Mines it in another block, where its destination takes payments, or none, and has that scanned. A node counts again once it
+ * calls a block final above the one that it took back.
+ */
+async function mineAgain(
+  scene: LateScene,
+  { raw }: Ended,
+  { takes, blocks = 60 }: { takes: boolean; blocks?: number },
+) {
+  await scene.funded.anvil.rpc("anvil_setCode", OUTSIDE, takes ? "0x" : REVERT);
+  await mineInstead(scene.funded, raw, blocks);
+  for (let round = 0; round < 3; round++) await scene.poller.advance();
+}
+
+async function displacedOf({ funded }: LateScene) {
+  return await rowsOf<{ hash: string; state: string; told: string | null }>(
+    funded.realm,
+    "select hash, state, told from displaced_orders order by hash",
+  );
+}
+
+/** Reconciles, and gives what is told of lost payments; the ledger agrees with itself. */
+async function told({ funded: { realm } }: LateScene) {
+  await dateQuarantines(realm, 1);
+  const [report] = await reconcile(realm, nobody);
+  deepEqual([report.lifted, report.obstacles, report.taken], [true, [], []]);
+  deepEqual((await checkLedger(realm.pool)).mismatches, []);
+  return report.displaced;
+}
+
+Deno.test("a withdrawal on Ethereum that failed in a final block, which the chain loses, and that succeeds in another, is told to its user and the operator, and so is that it fails again; nothing is booked, nor paid twice", async () => {
+  await using scene = await openLateScene();
+  const { funded } = scene;
+  const { realm } = funded;
+  const failed = await end(scene, { takes: false });
+  const { id, order, hash } = failed;
+  const books = await funded.books();
+  await failed.goBack();
+  await mineAgain(scene, failed, { takes: true });
+  equal(await paidOut(scene), COIN);
+  const [{ height }] = await rowsOf<{ height: number }>(
+    realm,
+    "select seen_height as height from displaced_orders",
+  );
+  const what = `${hash} succeeded in block ${height}, where it had failed before`;
+  const so = `it pays ${id}, which has failed, beside what was given back`;
+  equal(await quarantineOf(funded), `${what}: ${so}`);
+  const read = await funded.read(id);
+  equal(read.status, "FAILED");
+  equal(read.history.at(-1).reason, `${what}: it is paid by it, beside what was given back`);
+  for (let round = 0; round < 3; round++) await scene.poller.advance();
+  equal((await funded.read(id)).history.length, read.history.length, "it is told once");
+  const report = { order, purpose: "withdrawal", hash, by: null, unpaid: [] };
+  deepEqual(await told(scene), [{ ...report, state: "succeeded", paid: [id] }]);
+  equal(await quarantineOf(funded), null);
+  for (const takes of [false, true]) {
+    await failed.goBack();
+    await mineAgain(scene, failed, { takes, blocks: takes ? 200 : 130 });
+    match(await quarantineOf(funded) ?? "none", takes ? /succeeded in block/ : /failed again in/);
+    const state = takes ? { state: "succeeded", paid: [id] } : { state: "returned" };
+    deepEqual(await told(scene), [{ ...report, ...state }]);
+  }
+  deepEqual(await displacedOf(scene), [{ hash, state: "succeeded", told: "succeeded" }]);
+  deepEqual(await funded.books(), books);
+  for (let round = 0; round < 3; round++) await funded.advance();
+  equal(await paidOut(scene), COIN);
+});
+
+Deno.test("a withdrawal on Ethereum that failed in a final block, which the chain loses, and that fails in another as well, is told to nobody", async () => {
+  await using scene = await openLateScene();
+  const failed = await end(scene, { takes: false });
+  await failed.goBack();
+  await mineAgain(scene, failed, { takes: false });
+  equal(await quarantineOf(scene.funded), null);
+  deepEqual(await displacedOf(scene), [{ hash: failed.hash, state: "returned", told: null }]);
+});
+
+Deno.test("a withdrawal on Ethereum that is DONE, and fails in another block after a reorganisation beyond the final one, is told to its user and the operator, and so is that it succeeds again", async () => {
+  await using scene = await openLateScene();
+  const { funded } = scene;
+  const done = await end(scene, { takes: true });
+  const { id, order, hash } = done;
+  await done.goBack();
+  await mineAgain(scene, done, { takes: false });
+  equal(await paidOut(scene), 0n);
+  match(
+    await quarantineOf(funded) ?? "none",
+    new RegExp(
+      `^${hash} failed in block \\d+, where it had succeeded before: no transaction pays ${id}, which is done$`,
+    ),
+  );
+  match(
+    (await funded.read(id)).history.at(-1).reason,
+    /failed in block .*: no transaction pays it$/,
+  );
+  const report = { order, purpose: "withdrawal", hash, by: null };
+  deepEqual(await told(scene), [{ ...report, state: "displaced", unpaid: [id] }]);
+  await done.goBack();
+  await mineAgain(scene, done, { takes: true, blocks: 130 });
+  match(await quarantineOf(funded) ?? "none", /again, which the chain had lost: it pays/);
+  deepEqual(await told(scene), [{ ...report, state: "returned", unpaid: [] }]);
+  await done.goBack();
+  await mineAgain(scene, done, { takes: true, blocks: 200 });
+  equal(await quarantineOf(funded), null, "what was told last holds");
+});
+
+Deno.test("of a withdrawal on Ethereum that failed, and that one of two nodes says has succeeded in another block, nothing is told before both do", async () => {
+  const nodes: FaultyNode[] = [];
+  const front = (url: string) => {
+    for (let count = 0; count < 2; count++) nodes.push(startFaultyNode(url));
+    return nodes.map((one) => one.url).join();
+  };
+  await using scene = await openLateScene({ front });
+  try {
+    const { funded } = scene;
+    const failed = await end(scene, { takes: false });
+    await failed.goBack();
+    nodes[0].trick = async ({ method, params }) => {
+      if (method !== "eth_getTransactionReceipt" || params[0] !== failed.hash) return undefined;
+      return { ...await funded.anvil.rpc<object>(method, ...params), status: "0x0" };
+    };
+    await mineAgain(scene, failed, { takes: true });
+    equal(await quarantineOf(funded), null);
+    equal((await displacedOf(scene))[0].told, null);
+    nodes[0].trick = () => undefined;
+    for (let round = 0; round < 2; round++) await scene.poller.advance();
+    match(await quarantineOf(funded) ?? "none", /succeeded in block/);
+  } finally {
+    for (const node of nodes) await node.abort();
+  }
+});
+
+Deno.test("a reconciliation that is killed before any of its steps leaves the operator the report of a failed withdrawal on Ethereum that has succeeded", async () => {
+  await using scene = await openLateScene();
+  const { funded } = scene;
+  const failed = await end(scene, { takes: false });
+  await failed.goBack();
+  await mineAgain(scene, failed, { takes: true });
+  for (let steps = 0; steps < 3 && await isKilled(funded.realm, steps); steps++) {
+    match(await quarantineOf(funded) ?? "none", /succeeded in block/);
+  }
+  deepEqual((await told(scene)).map(({ state, paid }) => [state, paid]), [["succeeded", [
+    failed.id,
+  ]]]);
+});
+
+Deno.test("the database lets nobody call a payment on Ethereum that failed displaced, nor one that is done succeeded, nor untell it", async () => {
+  await using scene = await openLateScene();
+  const { realm } = scene.funded;
+  const failed = await end(scene, { takes: false });
+  await failed.goBack();
+  await mineAgain(scene, failed, { takes: true });
+  const refused = (change: string) =>
+    rejects(rowsOf(realm, `update displaced_orders set ${change}`), (error) => {
+      ok(brokenConstraint(error)?.startsWith("displaced_orders_"), `${error}`);
+      return true;
+    });
+  await refused("state = 'displaced', told = 'displaced'");
+  await refused("state = 'replaced'");
+  await refused("told_at = null, told = null, detail = null, announced = false");
+  await refused("told = 'returned'");
+});
