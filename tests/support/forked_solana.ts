@@ -14,20 +14,12 @@ export interface OtherHistory {
   readonly without: string | null;
   /** What its hashes begin with: two histories have two. */
   readonly mark: string;
-  /** Whether transactions of before have expired. */
-  readonly expired?: boolean;
 }
-
-/** Blocks by which a transaction has expired. */
-const LATER = 10_000;
 
 /** Has the node tell it. */
 export function tellOtherHistory(node: Surfpool, faulty: FaultyNode, history: OtherHistory): void {
   faulty.trick = async ({ method, params }) => {
     if (method === "getBlock") return await blockOf(node, params, history);
-    if (method === "isBlockhashValid" && history.expired) {
-      return { ...await node.rpc<object>(method, ...params), value: false };
-    }
     if (history.without === null) return undefined;
     if (method === "getTransaction" && params[0] === history.without) return null;
     if (method === "getSignaturesForAddress") {
@@ -47,11 +39,11 @@ export function tellOtherHistory(node: Surfpool, faulty: FaultyNode, history: Ot
 async function blockOf(
   node: Surfpool,
   [slot, ...how]: readonly unknown[],
-  { from, without, mark, expired }: OtherHistory,
+  { from, without, mark }: OtherHistory,
 ): Promise<unknown> {
   const block = await node.rpc<Record<string, unknown> | null>("getBlock", slot, ...how);
   if (block === null) return null;
-  const { blockhash, previousBlockhash, parentSlot, blockHeight } = block;
+  const { blockhash, previousBlockhash, parentSlot } = block;
   const other = (hash: unknown, at: number) =>
     at < from ? hash : mark + String(hash).slice(mark.length);
   const listed = (block.transactions ?? []) as { transaction: { signatures: string[] } }[];
@@ -59,7 +51,6 @@ async function blockOf(
     ...block,
     blockhash: other(blockhash, Number(slot)),
     previousBlockhash: other(previousBlockhash, Number(parentSlot)),
-    blockHeight: expired ? Number(blockHeight) + LATER : blockHeight,
     ...(block.transactions === undefined ? {} : {
       transactions: listed.filter(({ transaction }) => transaction.signatures[0] !== without),
     }),
