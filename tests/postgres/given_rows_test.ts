@@ -14,8 +14,13 @@ import { markPublished } from "../../db/events.ts";
 import { linkPersons } from "../../db/identity/identities.ts";
 import { markLoginsUsed } from "../../db/identity/logins.ts";
 import { insertPerson, updateExternalIds } from "../../db/people/persons.ts";
-import { markDisplacedSeen, selectTaken } from "../../db/recovery/displaced_orders.ts";
+import {
+  markDisplacedSeen,
+  selectTaken,
+  takeDisplacedDue,
+} from "../../db/recovery/displaced_orders.ts";
 import { claimFound } from "../../db/recovery/found_payments.ts";
+import { freeUnshown, noteLost, noteUnshown } from "../../db/recovery/lost_blocks.ts";
 import { nextScheduleVersions } from "../../db/sending/chain_orders.ts";
 import { selectMinedLate } from "../../db/sending/late_attempts.ts";
 import { selectOvertaker } from "../../db/sending/overtaken_plans.ts";
@@ -155,7 +160,26 @@ const GIVEN: Record<
     (tx) => markDisplacedSeen(tx, PLACE, hashes.map((hash) => ({ hash, height: 1 }))),
     { order_attempts: "hash" },
   ],
-  selectTaken: [(tx) => selectTaken(tx, PLACE, { settled: 1, limit: 1 }), { coins: "kept" }],
+  selectTaken: [
+    (tx) => selectTaken(tx, PLACE, { settled: 1, limit: 1, after: { hash: hashes[0], height: 1 } }),
+    { coins: "kept" },
+  ],
+  noteUnshown: [
+    (tx) => noteUnshown(tx, PLACE, { above: 1, to: 2, shown: hashes, at: AT }),
+    { chain_orders: "(height|id|batch_order_id)", order_attempts: "hash" },
+  ],
+  freeUnshown: [
+    (tx) => freeUnshown(tx, PLACE, { above: 1, to: 2, shown: hashes }),
+    { chain_orders: "(height|id|batch_order_id)", order_attempts: "hash" },
+  ],
+  noteLost: [
+    (tx) => noteLost(tx, PLACE, { height: 1, at: AT, deep: false }),
+    { order_attempts: "hash" },
+  ],
+  takeDisplacedDue: [
+    (tx) => takeDisplacedDue(tx, PLACE, { settled: 1, limit: 1, at: AT }),
+    { chain_orders: "id" },
+  ],
   lowerOnchainBalances: [
     (tx) =>
       lowerOnchainBalances(

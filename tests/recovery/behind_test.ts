@@ -121,10 +121,11 @@ Deno.test({
   },
 });
 
-for (const isLost of [true, false]) {
-  const end = isLost
-    ? "which the chain loses before the scan gets there, is told to its user and the operator"
-    : "is told to nobody where the scan finds it there";
+const ENDS: Record<string, boolean> = {
+  "which the chain loses before the scan gets there, is told to its user and the operator": true,
+  "is told to nobody where the scan finds it there": false,
+};
+for (const [end, isLost] of Object.entries(ENDS)) {
   Deno.test(`a payment on Tron that is done while the scan is behind its block, ${end}`, async () => {
     await using ramped = await openTronRamp({ total: 500_000_000n });
     const { realm, node } = ramped;

@@ -34,8 +34,9 @@ export const ANEW = "the quarantine began anew meanwhile, for another reason: ru
 /**
  * Ends the quarantine: held deposits are released, and waiting orders are scheduled. Not, and nothing is
  * changed, where a worker has scanned a block meanwhile that has a transaction which was given up, or in which an unknown
- * one spends coins, or has found that a payment which was followed can never be mined, so that nobody was asked about it; nor one
- * that began after the run did, because another run has ended the one that it looked at. It begins anew where orders were displaced in it, so that an operator hears of them whichever process ended meanwhile.
+ * one spends coins, or has found that a payment which was followed can never be mined, so that nobody was asked about it;
+ * nor where another run has ended it, and it began anew. It begins anew where orders were displaced in it, so that an
+ * operator hears of them whichever process ended meanwhile.
  *
  * @returns why it goes on; null where it has ended
  * @param unasked the orders of withdrawals that were open when the run began, and that nobody was asked about

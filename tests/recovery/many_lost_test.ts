@@ -1,0 +1,128 @@
+/** Many payments that are done, and whose blocks the chain may have lost: which of them nodes are asked about, and when. */
+import { deepEqual, equal, ok } from "node:assert/strict";
+import { takeDisplacedDue } from "../../db/recovery/displaced_orders.ts";
+import { asSuperuser } from "../support/database.ts";
+import {
+  cancelStored,
+  depthOf,
+  mineInstead,
+  openLosingRamp,
+  payDone,
+  resent,
+  toldOf,
+} from "../support/lost_coins.ts";
+import { hasLitecoind } from "../support/nodes/litecoind.ts";
+import { head } from "../support/nodes/tron/ledger.ts";
+import { newTronParty } from "../support/nodes/tron/wallet.ts";
+import { rowsOf, type TestRealm } from "../support/realm.ts";
+import { openTronRamp, type TronRamp } from "../support/tron_fixture.ts";
+
+/** Most that a pass asks about. */
+const A_PASS = 20;
+/** More blocks than a reorganisation is followed. */
+const FAR = 1100;
+
+/** Runs statements in the realm's schema without its triggers. */
+async function plant(realm: TestRealm, statement: string): Promise<void> {
+  const schema = `realm_${realm.id.replaceAll("-", "")}`;
+  await asSuperuser(`set session_replication_role = replica; set search_path = ${schema};
+    ${statement}; reset search_path; set session_replication_role = origin`);
+}
+
+/** A payment that is done and scanned. */
+async function paidDone(ramped: TronRamp): Promise<{ id: string; hash: string; height: number }> {
+  const { body: { id } } = await ramped.withdraw(newTronParty().address, "5");
+  const { status, chain } = await ramped.ended(id);
+  equal(status, "DONE");
+  await ramped.follow();
+  const [{ height }] = await rowsOf<{ height: number }>(
+    ramped.realm,
+    "select height from chain_orders where hash = $1",
+    [chain.hash],
+  );
+  return { id, hash: chain.hash, height };
+}
+
+Deno.test({
+  name:
+    "LTC: a payment whose coin another transaction spent is told, though nodes do not tell of as many older ones as a pass asks about",
+  ignore: !hasLitecoind(),
+  fn: async () => {
+    await using funded = await openLosingRamp(5n);
+    const { realm } = funded;
+    const late = await cancelStored(funded, "1");
+    const done = await payDone(funded, "2");
+    await plant(
+      realm,
+      `insert into coins (chain, network, hash, index, address, ramp, amount, height, spent_by, spent_height, kept, created_at)
+        select chain, network, 'older', g, address, ramp, 1, 1, 'other', 1, 'none' || g, now()
+        from coins cross join generate_series(1, ${2 * A_PASS}) g where kept = '${done.hash}'`,
+    );
+    await mineInstead(funded, await depthOf(funded, done.hash), late.raw);
+    deepEqual(await resent(funded), []);
+    for (let pass = 0; pass < 2; pass++) await funded.follow();
+    deepEqual((await toldOf(funded, done.id)).length, 1);
+  },
+});
+
+Deno.test("of payments on Tron that the chain has lost, those are asked about first that were asked about longest ago", async () => {
+  await using ramped = await openTronRamp({ total: 500_000_000n });
+  const { realm } = ramped;
+  const { hash, height } = await paidDone(ramped);
+  await plant(
+    realm,
+    `insert into displaced_orders (hash, order_id, chain, network, ramp, state, since, lost_height, created_at)
+      select 'lost' || g, id, chain, network, ramp, 'lost', 1, g, now()
+      from chain_orders cross join generate_series(1, 5) g where hash = '${hash}'`,
+  );
+  const [place] = await rowsOf<{ chain: string; network: string }>(
+    realm,
+    "select chain, network from chain_cursors",
+  );
+  const of = { settled: height, limit: 2 };
+  const asked: string[] = [];
+  for (let pass = 1; pass <= 5; pass++) {
+    const rows = await realm.command((tx) =>
+      takeDisplacedDue(tx, place, { ...of, at: Date.UTC(2026, 0, pass) })
+    );
+    asked.push(...rows.map((row) => row.hash));
+  }
+  deepEqual(asked.slice(0, 4), ["lost1", "lost2", "lost3", "lost4"]);
+  deepEqual(asked.slice(4, 6).toSorted(), ["lost1", "lost5"]);
+  deepEqual([...new Set(asked)].length, 5);
+});
+
+Deno.test("after a reorganisation on Tron that is deeper than the stored blocks, nodes are asked about those payments alone that blocks do not show again, and these are told", async () => {
+  await using ramped = await openTronRamp({ total: 500_000_000n });
+  const { realm, node } = ramped;
+  const [kept, lost] = [await paidDone(ramped), await paidDone(ramped)];
+  await node.mine(FAR);
+  for (let pass = 0; pass < 3; pass++) await ramped.follow();
+  const top = Number(head(node.ledger).number);
+  await node.reorganiseFinal(top - kept.height + 1, (id) => id !== lost.hash);
+  for (let pass = 0; pass < 2; pass++) {
+    await node.mine();
+    await ramped.follow();
+  }
+  const halted = "select from chain_cursors where halted is not null";
+  equal((await rowsOf(realm, halted)).length, 1);
+  const range = { chain: "TRON", testnet: false, from: kept.height, to: kept.height };
+  const answer = await realm.admin.send("POST", "/v1/deposits/rescan", range);
+  equal(answer.status, 200, answer.text);
+  await realm.drain();
+  deepEqual(await rowsOf(realm, "select hash from displaced_orders"), [], "nobody is asked yet");
+  for (let pass = 0; pass < 4; pass++) {
+    await node.mine();
+    await ramped.follow();
+  }
+  equal((await rowsOf(realm, halted)).length, 0);
+  const rows = await rowsOf<{ hash: string; state: string }>(
+    realm,
+    "select hash, state from displaced_orders",
+  );
+  console.log(await rowsOf(realm, "select height::int, head, error, warning from chain_cursors"), await rowsOf(realm, "select * from displaced_orders"), Number(head(node.ledger).number));
+  deepEqual(rows, [{ hash: lost.hash, state: "displaced" }]);
+  const reason = (await ramped.withdrawal(lost.id)).history.at(-1).reason;
+  equal(reason, `the chain has lost ${lost.hash}: no transaction pays it`);
+  ok(!(await ramped.withdrawal(kept.id)).history.some(({ reason }: { reason?: string }) => reason));
+});
