@@ -92,7 +92,7 @@ Deno.test("of one account at an exchange one job runs, whichever users ordered i
 });
 
 Deno.test("two workers that do jobs of one account at an exchange ask it nothing at once", async () => {
-  await using own = await testDatabase();
+  await using own = await realmDatabase();
   await using realm = await testRealm({ env: { DATABASE_URL: own.url } });
   const exchanges = openTestExchanges(realm, {});
   await exchanges.keys.ensureKey({ realm: realm.id, pool: realm.pool });

@@ -14,7 +14,7 @@ import {
 import { selectTold } from "../../db/sending/late_attempts.ts";
 import { countSpenderless } from "../../db/sending/utxos.ts";
 import { countUnconfirmed } from "../../db/deposits/deposit_proofs.ts";
-import { selectWatched, selectWatchedInputs } from "../../db/deposits/deposits.ts";
+import { selectWatched, selectWatchedInputs } from "../../db/deposits/watched.ts";
 import { selectKeptTokens } from "../../db/currencies/tokens.ts";
 import { reading, writing } from "../../db/transaction.ts";
 import { allAssets } from "../../domain/assets.ts";
