@@ -29,18 +29,18 @@ async function plant(realm: TestRealm, statement: string): Promise<void> {
     ${statement}; reset search_path; set session_replication_role = origin`);
 }
 
-/** A payment that is done and scanned. */
-async function paidDone(ramped: TronRamp): Promise<{ id: string; hash: string; height: number }> {
-  const { body: { id } } = await ramped.withdraw(newTronParty().address, "5");
-  const { status, chain } = await ramped.ended(id);
-  equal(status, "DONE");
+/** Payments that are made at once, done and scanned. */
+async function paidDone(ramped: TronRamp, count: number) {
+  const ids: string[] = [];
+  for (let made = 0; made < count; made++) {
+    ids.push((await ramped.withdraw(newTronParty().address, "5")).body.id);
+  }
+  for (const id of ids) equal((await ramped.ended(id)).status, "DONE");
   await ramped.follow();
-  const [{ height }] = await rowsOf<{ height: number }>(
+  return await rowsOf<{ id: string; hash: string; height: number }>(
     ramped.realm,
-    "select height from chain_orders where hash = $1",
-    [chain.hash],
+    "select reference_id as id, hash, height from chain_orders where purpose = 'withdrawal' order by id",
   );
-  return { id, hash: chain.hash, height };
 }
 
 Deno.test({
@@ -68,7 +68,7 @@ Deno.test({
 Deno.test("of payments on Tron that the chain has lost, those are asked about first that were asked about longest ago", async () => {
   await using ramped = await openTronRamp({ total: 500_000_000n });
   const { realm } = ramped;
-  const { hash, height } = await paidDone(ramped);
+  const [{ hash, height }] = await paidDone(ramped, 1);
   await plant(
     realm,
     `insert into displaced_orders (hash, order_id, chain, network, ramp, state, since, lost_height, created_at)
@@ -92,21 +92,22 @@ Deno.test("of payments on Tron that the chain has lost, those are asked about fi
   deepEqual([...new Set(asked)].length, 5);
 });
 
-Deno.test("after a reorganisation on Tron that is deeper than the stored blocks, nodes are asked about those payments alone that blocks do not show again", async () => {
+Deno.test("after a reorganisation on Tron that is deeper than the stored blocks, nodes are asked about those payments alone that blocks do not show again, and these are told", async () => {
   await using ramped = await openTronRamp({ total: 500_000_000n });
   const { realm, node } = ramped;
-  const [kept, lost] = [await paidDone(ramped), await paidDone(ramped)];
+  const [kept, lost] = await paidDone(ramped, 2);
+  const first = Math.min(kept.height, lost.height);
   await node.mine(FAR);
   for (let pass = 0; pass < 3; pass++) await ramped.follow();
   const top = Number(head(node.ledger).number);
-  await node.reorganiseFinal(top - kept.height + 1, (id) => id !== lost.hash);
+  await node.reorganiseFinal(top - first + 1, (id) => id !== lost.hash);
   for (let pass = 0; pass < 2; pass++) {
     await node.mine();
     await ramped.follow();
   }
   const halted = "select from chain_cursors where halted is not null";
   equal((await rowsOf(realm, halted)).length, 1);
-  const range = { chain: "TRON", testnet: false, from: kept.height, to: kept.height };
+  const range = { chain: "TRON", testnet: false, from: first, to: first };
   const answer = await realm.admin.send("POST", "/v1/deposits/rescan", range);
   equal(answer.status, 200, answer.text);
   await realm.drain();
@@ -116,7 +117,12 @@ Deno.test("after a reorganisation on Tron that is deeper than the stored blocks,
     await ramped.follow();
   }
   equal((await rowsOf(realm, halted)).length, 0);
-  const asked = await rowsOf<{ hash: string }>(realm, "select hash from displaced_orders");
-  deepEqual(asked, [{ hash: lost.hash }]);
+  const rows = await rowsOf<{ hash: string; state: string }>(
+    realm,
+    "select hash, state from displaced_orders",
+  );
+  deepEqual(rows, [{ hash: lost.hash, state: "displaced" }]);
+  const reason = (await ramped.withdrawal(lost.id)).history.at(-1).reason;
+  equal(reason, `the chain has lost ${lost.hash}: no transaction pays it`);
   ok(!(await ramped.withdrawal(kept.id)).history.some(({ reason }: { reason?: string }) => reason));
 });

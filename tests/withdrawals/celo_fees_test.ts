@@ -171,6 +171,7 @@ Deno.test("a filler, or a cancellation, is paid in CUSD where the ramp never had
       prior,
     );
     deepEqual([nothing.order.kind, nothing.feeContract, nothing.amounts], ["noop", token, []]);
+    equal(BigInt(JSON.parse(nothing.body).gas), 21_000n + CELO_EXTRA_GAS, "what nodes demand");
   } finally {
     context.chains.close();
   }
