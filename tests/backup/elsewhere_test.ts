@@ -9,7 +9,7 @@ import { until } from "../support/eventually.ts";
 import { attest } from "../support/installation.ts";
 import { auditAll } from "../support/proofs.ts";
 import { PLATFORM_KEY, type TestRealm } from "../support/realm.ts";
-import { adminAt, type Fixture, fixture, type Report, reportOf, rowsAt } from "./fixture.ts";
+import { adminAt, type Fixture, fixture, keyAt, type Report, reportOf, rowsAt } from "./fixture.ts";
 import { holding, untilSomebodyWaits } from "./holding.ts";
 import { databaseLike, moveTo, otherServer, schemaOf, serverOf, withMoney } from "./servers.ts";
 
@@ -255,7 +255,10 @@ Deno.test("a realm whose server is lost comes back on another, and the old place
   const [steps] = await rowsAt<RealmSteps>(url, stepsOf(away));
   equal(isExpected(steps, token), false);
   // This process held connections to the old place all the time.
-  await until(async () => (await away.balance(money.other))?.total === "10");
+  const path = `/v1/accounts/${money.other}`;
+  await until(async () => (await away.admin.send("GET", path)).body.code === "auth.revoked");
+  const key = { "x-api-key": await keyAt(realm, away) };
+  equal((await away.nobody("GET", path, undefined, key)).body.balance.total, "10");
   equal((await realm.admin.send("GET", "/v1/accounts")).status, 200);
   deepEqual((await auditAll(url, PLATFORM_KEY)).wrong, []);
 });

@@ -85,7 +85,7 @@ export async function rowsAt<T>(url: string, text: string): Promise<T[]> {
 
 /** A key of the realm's administrator in another process, which serves another database. */
 export async function keyAt(
-  { services }: TestProcess,
+  { services }: Pick<TestProcess, "services">,
   realm: TestRealm,
 ): Promise<string> {
   const { admin } = realm.made;
