@@ -30,8 +30,7 @@ export async function endRestoredKeys(
   { at, machines }: { at: number; machines: boolean },
 ): Promise<RestoredKeys> {
   await endAllLogins(tx);
-  const expires = at + LIFETIME_MAX_S * 1000;
-  await insertRealmRevocation(tx, { id: newId(at), expires_at: expires, created_at: at });
+  await insertRealmRevocation(tx, { id: newId(at), keptS: LIFETIME_MAX_S, created_at: at });
   const ended = machines ? await endAllApiKeys(tx, at) : 0;
   const request = newId(at);
   const actions = ["restore.logins", ...(machines ? ["restore.keys"] : [])];
