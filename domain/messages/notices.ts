@@ -32,7 +32,7 @@ const OF_CODES = { max: 3, ms: 24 * 60 * 60_000 };
  * stranger's. Where all customers have caused many, each of them has few: none uses up those of another, who may be the one
  * whose address it is. Those about the customer itself are counted apart: whoever has its key would have others' sent first.
  * Of those that a customer has made each has a few more, together with all users below it, so that one does not use up the
- * notices of another; of all a customer has `most`.
+ * notices of another; of all a customer has `most`, and `ofCustomer` where all customers have caused many.
  */
 const OF_ADDRESS = { ofCustomer: 10, ofAll: 50, ofEach: 3, ofMade: 2, most: 30, ms: 86_400_000 };
 
@@ -158,8 +158,8 @@ export async function hasEnough(
   const { ofCustomer, ofAll, ofEach, ofMade, most, ms } = OF_ADDRESS;
   const of = { destination: email, kind, since: at - ms, user: id, customer, most: 1000 };
   const { own, branch, all } = await countNoticesAt(tx, of);
-  const isShared = own < (all < ofAll ? ofCustomer : ofEach);
-  return !isShared && (branch === null || branch >= ofMade || own >= most);
+  const [shared, inAll] = all < ofAll ? [ofCustomer, most] : [ofEach, ofCustomer];
+  return own >= shared && (branch === null || branch >= ofMade || own >= inAll);
 }
 
 /**

@@ -124,12 +124,14 @@ test("customers that give many users a stranger's address have it told few notic
   const other = await realm.user({ role: "admin", scope: "own" });
   for (let i = 0; i < 5; i++) await tell(other.id, i * 700_000);
   equal(await noticesTo(), 73, "of each customer few, where there are many");
+  await tellOfMade(15, 10_000);
+  equal(await noticesTo(), 83, "also of one that makes many users");
   const victim = await realm.user();
   for (let i = 0; i < 2; i++) await tell(victim.id);
-  equal(await noticesTo(), 75, "another's own are told");
+  equal(await noticesTo(), 85, "another's own are told");
   const staff = await realm.user({ role: "manage", scope: "realm" });
   for (let i = 0; i < 2; i++) await tell(staff.id);
-  equal(await noticesTo(), 77);
+  equal(await noticesTo(), 87);
 });
 
 test("who has a customer's key uses up none of its notices by those about users that it makes", async (realm) => {
