@@ -9,6 +9,7 @@ import { ChainLinkView } from "../domain/audit/chain_links.ts";
 import {
   ChainPage,
   HeadView,
+  type Read,
   readChain,
   showHead,
   verifyChain,
@@ -52,12 +53,12 @@ export const hashChainRoutes: readonly AnyRoute[] = [
     handle: (call) => {
       const caller = { user: call.actor.user, signal: call.signal() };
       return chargingWork(call, (timed) => {
+        // Each page on its own: who adds a part to the ledger waits for a table that a reader holds, and all who post with it.
         const verify = () =>
-          query(
-            call,
-            (db) =>
-              onConnection(db, (own) => timed(() => verifyChain(own, call.actor, call.query))),
-          );
+          query(call, (db) => {
+            const read: Read = (work) => onConnection(db, (own) => timed(() => work(own)));
+            return verifyChain(read, call.actor, call.query);
+          });
         return recomputing(call.realm!.pool, verify, caller);
       });
     },

@@ -181,18 +181,18 @@ export async function showHead(db: Db): Promise<z.infer<typeof HeadView>> {
  * @throws {DomainError} permission.scope
  */
 export async function verifyChain(
-  db: Db,
+  read: Read,
   actor: Actor,
   range: VerifyRange,
 ): Promise<z.infer<typeof VerifyView>> {
   assertAuditor(actor);
-  const head = await selectHead(db);
+  const head = await read(selectHead);
   const end = BigInt(head.seq);
   const from = BigInt(range.from ?? 1);
   const most = from + BigInt(CHECKED_MAX) - 1n;
   const wanted = range.to === undefined ? end : BigInt(range.to);
   const last = [wanted, end, most].reduce((a, b) => a < b ? a : b);
-  const found = await recompute(db, { from, last, head });
+  const found = await recompute(read, { from, last, head });
   const more = found.break === null && last < end && last < wanted;
   return {
     valid: found.break === null,
@@ -216,7 +216,7 @@ export async function recomputeAll(
   archive?: ArchivedRows,
 ): Promise<Recomputed> {
   const head = await selectHead(db);
-  return await recompute(db, { from: 1n, last: BigInt(head.seq), head, onShare, archive });
+  return await recompute(through(db), { from: 1n, last: BigInt(head.seq), head, onShare, archive });
 }
 
 /** Archived transactions in the order of the chain, from its first on. */
@@ -236,7 +236,11 @@ export async function recomputeAfter(
   if (last < from.seq || last === from.seq && from.seq > 0n && head.hash !== from.hash) {
     return { ...from, break: { seq: asNumber(last), reason: "head_mismatch" } };
   }
-  const { checked, tip, break: found } = await recompute(db, { from: from.seq + 1n, last, head });
+  const { checked, tip, break: found } = await recompute(through(db), {
+    from: from.seq + 1n,
+    last,
+    head,
+  });
   if (checked === 0) return { ...from, break: found };
   return { seq: from.seq + BigInt(checked), hash: tip, break: found };
 }
@@ -260,8 +264,15 @@ interface Range {
   archive?: ArchivedRows;
 }
 
+/** Reads one page: between two nothing is held that others wait for. */
+export type Read = <T>(work: (db: Db) => Promise<T>) => Promise<T>;
+
+function through(db: Db): Read {
+  return (work) => work(db);
+}
+
 async function recompute(
-  db: Db,
+  read: Read,
   { from, last, head, onShare, archive }: Range,
 ): Promise<Recomputed> {
   let tip = GENESIS;
@@ -274,7 +285,7 @@ async function recompute(
   });
   if (head.hash === "") return broken(0n, "head_mismatch");
   if (from > 1n && from <= last) {
-    const before = await selectHash(db, from - 1n);
+    const before = await read((db) => selectHash(db, from - 1n));
     if (before === null) return broken(from - 1n, "seq_missing");
     tip = before;
   }
@@ -282,7 +293,7 @@ async function recompute(
   for (let seq = from; seq <= last;) {
     const left = last - seq + 1n;
     const limit = left < BigInt(READ_AT_ONCE) ? parseInt(`${left}`, 10) : READ_AT_ONCE;
-    const rows = await selectLinks(db, seq, limit);
+    const rows = await read((db) => selectLinks(db, seq, limit));
     if (rows.length === 0) return broken(seq, "seq_missing");
     for (const row of rows) {
       if (BigInt(row.seq) !== seq) return broken(seq, "seq_missing");
@@ -327,7 +338,7 @@ export async function recomputeRange(
   { from, last }: { from: bigint; last: bigint },
   onShare?: (share: number) => void,
 ): Promise<Recomputed> {
-  return await recompute(db, { from, last, head: await selectHead(db), onShare });
+  return await recompute(through(db), { from, last, head: await selectHead(db), onShare });
 }
 
 /**
