@@ -1013,11 +1013,14 @@ constraint fungible_tokens_status_check CHECK ((status = ANY (ARRAY['pending'::t
 constraint fungible_tokens_supply_check CHECK ((supply >= (0)::numeric))
 CREATE UNIQUE INDEX fungible_tokens_contract ON fungible_tokens USING btree (chain, network, contract) WHERE ((contract IS NOT NULL) AND (status <> 'failed'::text))
 CREATE INDEX fungible_tokens_currency ON fungible_tokens USING btree (currency) WHERE (currency IS NOT NULL)
+CREATE INDEX fungible_tokens_likeness_i ON fungible_tokens USING btree (name_likeness(symbol, 'I'::text)) WHERE ((NOT external) AND (status = ANY (ARRAY['pending'::text, 'deployed'::text])))
+CREATE INDEX fungible_tokens_likeness_l ON fungible_tokens USING btree (name_likeness(symbol, 'L'::text)) WHERE ((NOT external) AND (status = ANY (ARRAY['pending'::text, 'deployed'::text])))
 CREATE INDEX fungible_tokens_order ON fungible_tokens USING btree (order_id) WHERE (order_id IS NOT NULL)
 CREATE INDEX fungible_tokens_owner ON fungible_tokens USING btree (owner, id)
 CREATE UNIQUE INDEX fungible_tokens_symbol ON fungible_tokens USING btree (symbol) WHERE (status <> 'failed'::text)
 CREATE TRIGGER fungible_tokens_backing AFTER INSERT OR UPDATE OF supply, currency, status ON fungible_tokens FOR EACH ROW EXECUTE FUNCTION check_token_supply()
 CREATE TRIGGER fungible_tokens_begin BEFORE INSERT ON fungible_tokens FOR EACH ROW EXECUTE FUNCTION check_token_new()
+CREATE TRIGGER fungible_tokens_differ BEFORE INSERT ON fungible_tokens FOR EACH ROW EXECUTE FUNCTION tokens_differ()
 CREATE TRIGGER fungible_tokens_noted AFTER INSERT ON fungible_tokens REFERENCING NEW TABLE AS fresh FOR EACH STATEMENT EXECUTE FUNCTION note_new_rows()
 CREATE TRIGGER fungible_tokens_noted_change AFTER UPDATE OF id, account, chain, network, name, symbol, supply, decimals, currency, contract, status, hash, fee, order_id, external, since, freeze_authority, issuer_rights, owner, deleted_at, created_at ON fungible_tokens FOR EACH ROW EXECUTE FUNCTION note_changed_row()
 CREATE TRIGGER fungible_tokens_noted_end AFTER DELETE ON fungible_tokens FOR EACH ROW EXECUTE FUNCTION note_changed_row()
@@ -3486,10 +3489,7 @@ CREATE OR REPLACE FUNCTION currencies_differ()
  SET search_path TO 'realm', 'pg_temp'
 AS $function$
 begin
-  if not exists (select from users u where u.id = new.owner and is_house(u)) and exists (
-    select from currencies c where c.owner <> new.owner and c.name <> new.name
-      and (name_likeness(c.name, 'I') = name_likeness(new.name, 'I')
-        or name_likeness(c.name, 'L') = name_likeness(new.name, 'L'))) then
+  if reads_like_anothers(new.name, new.owner) then
     raise exception 'this name reads like that of another user''s currency'
       using errcode = 'check_violation', constraint = 'currencies_likeness';
   end if;
@@ -5357,6 +5357,22 @@ begin
   if wrong is not null then fault := format('entry %s does not follow the one before it', wrong); end if;
 end $function$;
 
+CREATE OR REPLACE FUNCTION reads_like_anothers(p_name text, p_owner uuid)
+ RETURNS boolean
+ LANGUAGE plpgsql
+ STABLE
+AS $function$
+begin
+  return not exists (select from users u where u.id = p_owner and is_house(u)) and (
+    exists (select from currencies c where c.owner <> p_owner and c.name <> p_name
+      and (name_likeness(c.name, 'I') = name_likeness(p_name, 'I')
+        or name_likeness(c.name, 'L') = name_likeness(p_name, 'L')))
+    or exists (select from fungible_tokens t where t.owner <> p_owner and t.symbol <> p_name
+      and not t.external and t.status in ('pending', 'deployed')
+      and (name_likeness(t.symbol, 'I') = name_likeness(p_name, 'I')
+        or name_likeness(t.symbol, 'L') = name_likeness(p_name, 'L'))));
+end $function$;
+
 CREATE OR REPLACE FUNCTION refuse_change()
  RETURNS trigger
  LANGUAGE plpgsql
@@ -5761,6 +5777,19 @@ begin
   return new;
 end $function$;
 
+CREATE OR REPLACE FUNCTION tokens_differ()
+ RETURNS trigger
+ LANGUAGE plpgsql
+ SET search_path TO 'realm', 'pg_temp'
+AS $function$
+begin
+  if reads_like_anothers(new.symbol, new.owner) then
+    raise exception 'this name reads like that of another user''s currency'
+      using errcode = 'check_violation', constraint = 'fungible_tokens_likeness';
+  end if;
+  return new;
+end $function$;
+
 CREATE OR REPLACE FUNCTION unbound_parts()
  RETURNS void
  LANGUAGE plpgsql
@@ -5887,6 +5916,7 @@ realm may execute on part_suffix(uuid)
 realm may execute on parts_state()
 realm may execute on pays_destination(text,text[])
 realm may execute on rate_of(text,text)
+realm may execute on reads_like_anothers(text,uuid)
 realm may execute on register_token(uuid,uuid,timestamp with time zone)
 realm may execute on release_bound()
 realm may execute on retry_job(uuid)

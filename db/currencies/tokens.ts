@@ -133,6 +133,16 @@ export async function selectTokenByCurrency(db: Db, currency: string): Promise<T
   return row ?? null;
 }
 
+/**
+ * Whether the name of a user's new currency or token would be taken for that of another user's currency, or of a token
+ * whose deployment another has paid for.
+ */
+export async function readsLikeAnothers(db: Db, name: string, owner: string): Promise<boolean> {
+  const [{ taken }] = await db<{ taken: boolean }[]>`
+    select reads_like_anothers(${name}, ${owner}) as taken`;
+  return taken;
+}
+
 /** Reads the token with a symbol, suffix included. */
 export async function selectTokenBySymbol(db: Db, symbol: string): Promise<TokenRow | null> {
   const [row] = await db<TokenRow[]>`

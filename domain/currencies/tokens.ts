@@ -12,6 +12,7 @@ import type { Db, Tx } from "../../db/database.ts";
 import {
   insertToken,
   markRegistered,
+  readsLikeAnothers,
   selectContracts,
   selectToken,
   selectTokenByContract,
@@ -111,7 +112,7 @@ export async function deployToken(
   assertScale(input.supply, input.decimal_places, "/supply");
   assertCountable(place.chain, input);
   const symbol = `${input.symbol}${suffix}`;
-  await assertFree(tx, symbol);
+  await assertFree(tx, symbol, actor.user);
   const sender = await findOwnAddress(tx, account.id);
   const coin = nativeAsset(place.chain);
   const gas = { code: coin.code, decimals: coin.decimals };
@@ -202,7 +203,7 @@ async function adoptToken(
   if (known !== null) throw new DomainError("token.invalid", known);
   await assertContractFree(tx, place, parsed.address);
   const symbol = input.symbol.endsWith(suffix) ? input.symbol : `${input.symbol}${suffix}`;
-  await assertFree(tx, symbol);
+  await assertFree(tx, symbol, actor.user);
   const token = await insertToken(tx, {
     ...rowFor(actor, account, place),
     id: newId(actor.at),
@@ -342,11 +343,12 @@ async function homeOf(tx: Tx, actor: RequestActor, id: string): Promise<Home> {
   };
 }
 
-async function assertFree(tx: Tx, symbol: string): Promise<void> {
+async function assertFree(tx: Tx, symbol: string, owner: string): Promise<void> {
   const base = symbol.slice(0, symbol.lastIndexOf("_"));
   const taken = resemblesCode(symbol) || resemblesCode(base) ||
     await selectCurrencyByName(tx, symbol) !== null ||
-    await selectTokenBySymbol(tx, symbol) !== null;
+    await selectTokenBySymbol(tx, symbol) !== null ||
+    await readsLikeAnothers(tx, symbol, owner);
   if (taken) throw new DomainError("currency.taken", `${symbol} is taken`);
 }
 

@@ -192,13 +192,22 @@ create index currencies_likeness_i on currencies (name_likeness(name, 'I'));
 create index currencies_likeness_l on currencies (name_likeness(name, 'L'));
 
 -- A customer's currency is not called so that it is taken for another user's: who opens an account, or is promised value,
--- by name would get its units. The house may choose any name that nobody has.
+-- by name would get its units. A token whose deployment is paid for has its name, although no currency stands for it yet.
+-- The house may choose any name that nobody has.
+create function reads_like_anothers(p_name text, p_owner uuid) returns boolean language plpgsql stable as $$
+begin
+  return not exists (select from users u where u.id = p_owner and is_house(u)) and (
+    exists (select from currencies c where c.owner <> p_owner and c.name <> p_name
+      and (name_likeness(c.name, 'I') = name_likeness(p_name, 'I')
+        or name_likeness(c.name, 'L') = name_likeness(p_name, 'L')))
+    or exists (select from fungible_tokens t where t.owner <> p_owner and t.symbol <> p_name
+      and not t.external and t.status in ('pending', 'deployed')
+      and (name_likeness(t.symbol, 'I') = name_likeness(p_name, 'I')
+        or name_likeness(t.symbol, 'L') = name_likeness(p_name, 'L'))));
+end $$;
 create function currencies_differ() returns trigger language plpgsql as $$
 begin
-  if not exists (select from users u where u.id = new.owner and is_house(u)) and exists (
-    select from currencies c where c.owner <> new.owner and c.name <> new.name
-      and (name_likeness(c.name, 'I') = name_likeness(new.name, 'I')
-        or name_likeness(c.name, 'L') = name_likeness(new.name, 'L'))) then
+  if reads_like_anothers(new.name, new.owner) then
     raise exception 'this name reads like that of another user''s currency'
       using errcode = 'check_violation', constraint = 'currencies_likeness';
   end if;

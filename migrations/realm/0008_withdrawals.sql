@@ -214,8 +214,24 @@ create index fungible_tokens_owner on fungible_tokens (owner, id);
 create unique index fungible_tokens_symbol on fungible_tokens (symbol) where status <> 'failed';
 create unique index fungible_tokens_contract on fungible_tokens (chain, network, contract)
   where contract is not null and status <> 'failed';
+create index fungible_tokens_likeness_i on fungible_tokens (name_likeness(symbol, 'I'))
+  where not external and status in ('pending', 'deployed');
+create index fungible_tokens_likeness_l on fungible_tokens (name_likeness(symbol, 'L'))
+  where not external and status in ('pending', 'deployed');
 create index fungible_tokens_order on fungible_tokens (order_id) where order_id is not null;
 create index fungible_tokens_currency on fungible_tokens (currency) where currency is not null;
+
+-- A token that could not be registered in the end is not paid for.
+create function tokens_differ() returns trigger language plpgsql as $$
+begin
+  if reads_like_anothers(new.symbol, new.owner) then
+    raise exception 'this name reads like that of another user''s currency'
+      using errcode = 'check_violation', constraint = 'fungible_tokens_likeness';
+  end if;
+  return new;
+end $$;
+create trigger fungible_tokens_differ before insert on fungible_tokens
+  for each row execute function tokens_differ();
 
 -- The supply of a token's currency never exceeds the token's.
 create function check_token_supply() returns trigger language plpgsql as $$

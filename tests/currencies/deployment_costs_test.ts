@@ -1,5 +1,6 @@
 /** Network costs of orders of a ramp's owner that move nothing for customers. */
-import { deepEqual, equal, ok } from "node:assert/strict";
+import { deepEqual, equal, ok, rejects } from "node:assert/strict";
+import { createCurrency, NewCurrency } from "../../domain/currencies/currencies.ts";
 import { add, compare } from "../../domain/money.ts";
 import { refreshFees } from "../../workers/sending/fee_quotes.ts";
 import { COIN, LITECOIN } from "../support/utxo_fixture.ts";
@@ -90,6 +91,50 @@ Deno.test("a deployment that is never sent costs its customer nothing", async ()
   await mineUntil(fixture, async () => (await user.send("GET", path)).body.status === "failed");
   equal((await fixture.account(ramp.id)).balance.total, "1");
   deepEqual(await rowsOf(realm, FEES), [{ total: "0" }]);
+});
+
+Deno.test("nobody pays for a token that could not be registered, as its name reads like another's, and a name that was paid for is nobody else's", async () => {
+  await using fixture = await openRampFixture();
+  const { realm, anvil } = fixture;
+  const [user, rival] = [await realm.user(), await realm.user()];
+  const [ramp, other] = await Promise.all([user, rival].map(async ({ send }) => {
+    const asked = { type: "ramp", asset: "ETH", testnet: true };
+    return (await send("POST", "/v1/accounts", asked)).body.id as string;
+  }));
+  await realm.drain();
+  const { address } = (await fixture.account(ramp)).ramp;
+  await anvil.pool({ from: 4, to: address, value: ETHER });
+  await mineUntil(fixture, async () => (await fixture.account(ramp)).balance.total === "1");
+  await quote(fixture);
+  const first = await deploy(user, ramp, "GOLD");
+  equal(first.status, 201, first.text);
+  const refused = async (name: string) => {
+    const { body } = await deploy(rival, other, name);
+    equal(body.code, "currency.taken", "before anything is paid");
+    const registered = await rival.send("POST", "/v1/fungible/token/register", {
+      ...{ account: other, symbol: name, supply: "0", decimal_places: 2 },
+      contract_address: `0x${"a1".repeat(20)}`,
+    });
+    equal(registered.body.code, "currency.taken", registered.text);
+    const currency = { ...NewCurrency.parse({ name: `${name}_ETH` }), decimals: 2 };
+    const made = realm.command((tx) => createCurrency(tx, rival.actor, currency), {
+      lockLedger: true,
+    });
+    await rejects(made, { code: "currency.taken" });
+    const insert = realm.command((tx) =>
+      tx`insert into fungible_tokens (id, account, chain, network, symbol, supply, decimals, external, owner, created_at)
+        values (gen_random_uuid(), ${other}, 'ETHEREUM', 'testnet', ${name}||'_ETH', 0, 2, true, ${rival.id}, now())`
+        .then(() => {})
+    );
+    await rejects(insert, { constraint_name: "fungible_tokens_likeness" });
+  };
+  await refused("G0LD");
+  const path = `/v1/fungible/token/${first.body.id}`;
+  await mineUntil(fixture, async () => (await user.send("GET", path)).body.status === "deployed");
+  await refused("go1d");
+  const kept = { account: ramp, symbol: "GOLD" };
+  equal((await user.send("POST", "/v1/fungible/token/register", kept)).status, 201);
+  await refused("gold");
 });
 
 Deno.test({
