@@ -34,7 +34,8 @@ export async function noteLost(
     insert into displaced_orders (hash, order_id, chain, network, ramp, state, since, lost_height, created_at)
     select o.hash, o.id, o.chain, o.network, o.ramp, 'lost', ${height}, o.height, ${at}
     from (select id, chain, network, ramp, purpose, hash, height, state, nonce from chain_orders
-        where chain = ${chain} and network = ${network} and height > ${height} offset 0) o
+        where chain = ${chain} and network = ${network} and height > ${height}
+        order by height offset 0) o
       cross join lateral (select * from order_attempts where hash = o.hash offset 0) k
     where ${mayTurnOut(tx)} and (o.state = 'failed' or not ${deep})
     on conflict (hash) do nothing`;
@@ -57,7 +58,7 @@ export async function noteUnshown(
     update displaced_orders d set ${lostAgain(tx)}
     from (select hash as key, seen_hash as hash from displaced_orders
       where chain = ${chain} and network = ${network} and seen_height > ${above} and seen_height <= ${to}
-      order by hash offset 0) u
+      order by chain, network, seen_height offset 0) u
     where d.hash = u.key and not ${isShown}`;
   await tx`
     insert into displaced_orders (hash, order_id, chain, network, ramp, state, since, lost_height, created_at)

@@ -229,6 +229,7 @@ create table displaced_orders (
 create index displaced_orders_order on displaced_orders (order_id);
 create index displaced_orders_state on displaced_orders (chain, network, state);
 create index displaced_orders_ramp on displaced_orders (ramp);
+create index displaced_orders_seen on displaced_orders (chain, network, seen_height) where seen_height is not null;
 comment on table displaced_orders is 'Nothing is booked for them: their users and an operator are told, and none is sent again here once that was done.';
 comment on column displaced_orders.state is 'Lost: no block has it, and nobody was told yet. Replaced: another transaction of its order was mined, which did the same. Displaced: told that what its order has booked did not happen. Succeeded: told that a block has it again, and that it did there what it had failed to do. Returned: a block has it again, and what its order has booked holds, which was told where the contrary was.';
 comment on column displaced_orders.by_hash is 'What took its place; null where nothing is known to have.';

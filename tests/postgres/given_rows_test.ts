@@ -166,7 +166,11 @@ const GIVEN: Record<
   ],
   noteUnshown: [
     (tx) => noteUnshown(tx, PLACE, { above: 1, to: 2, shown: hashes, at: AT }),
-    { chain_orders: "(height|id|batch_order_id)", order_attempts: "hash" },
+    {
+      chain_orders: "(height|id|batch_order_id)",
+      order_attempts: "hash",
+      displaced_orders: "(seen_height|hash)",
+    },
   ],
   freeUnshown: [
     (tx) => freeUnshown(tx, PLACE, { above: 1, to: 2, shown: hashes }),
@@ -174,7 +178,7 @@ const GIVEN: Record<
   ],
   noteLost: [
     (tx) => noteLost(tx, PLACE, { height: 1, at: AT, deep: false }),
-    { order_attempts: "hash" },
+    { chain_orders: "(height|id|batch_order_id)", order_attempts: "hash" },
   ],
   takeDisplacedDue: [
     (tx) => takeDisplacedDue(tx, PLACE, { settled: 1, limit: 1, at: AT }),
