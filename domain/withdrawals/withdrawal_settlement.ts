@@ -335,20 +335,26 @@ export async function returnCharge(tx: LedgerTx, actor: Actor, row: WithdrawalRo
   await postBookings(tx, actor, bookings);
 }
 
-/** Records in the history why an order waits, once for each reason. */
+/**
+ * Records in the history why an order waits, once for each reason.
+ *
+ * @returns the history as it stands now; none of what is no open withdrawal
+ */
 export async function noteWaiting(
   tx: Tx,
   actor: Actor,
   order: OrderRow,
   reason: string,
-): Promise<void> {
-  if (!isOpen(order) || order.purpose !== "withdrawal" || order.reference_id === null) return;
+): Promise<readonly HistoryEntry[]> {
+  if (!isOpen(order) || order.purpose !== "withdrawal" || order.reference_id === null) return [];
   const row = await selectWithdrawal(tx, order.reference_id);
-  if (row === null || row.status !== "PROCESSING") return;
+  if (row === null || row.status !== "PROCESSING") return [];
   const last = row.history.at(-1);
-  if (last?.event === "waiting" && last.reason === reason) return;
+  if (last?.event === "waiting" && last.reason === reason) return row.history;
   const entry: HistoryEntry = { at: actor.at, event: "waiting", reason };
-  await announce(tx, actor, await updateWithdrawal(tx, row.id, {}, entry, actor.at));
+  const changed = await updateWithdrawal(tx, row.id, {}, entry, actor.at);
+  await announce(tx, actor, changed);
+  return changed.history;
 }
 
 /** Emits `withdrawal.updated`. */

@@ -1,4 +1,5 @@
 /** Orders that cannot go on now: the reason is recorded, told to whom it concerns, and given the pause until the next try. @module */
+import type { HistoryEntry } from "../../db/withdrawals/withdrawals.ts";
 import { noteError } from "../../domain/sending/order_states.ts";
 import { noteWaiting } from "../../domain/withdrawals/withdrawal_settlement.ts";
 import type { OrderRow } from "../../domain/sending/chain_orders.ts";
@@ -12,10 +13,10 @@ export const WAIT_MS = 15_000;
 const SHORT_MAX_MS = 600_000;
 
 /** Reasons as they stand in the history of a withdrawal: without figures, so that each is told once. */
+const SHORT = "ramp.assets_insufficient: ";
 const COINS =
-  "ramp.assets_insufficient: the coins that fit one transaction do not hold enough until some are consolidated";
-const FUNDS =
-  "ramp.assets_insufficient: the ramp's address does not hold enough for it, or for its fee, now";
+  `${SHORT}the coins that fit one transaction do not hold enough until some are consolidated`;
+const FUNDS = `${SHORT}the ramp's address does not hold enough for it, or for its fee, now`;
 
 /**
  * Records why an order waits. Of a withdrawal that lacks funds its history tells it too.
@@ -29,19 +30,28 @@ export async function waitFor(
 ): Promise<number> {
   const { context } = work;
   const isShort = error.fault === "insufficient" && given.state === "new";
+  let since = given.created_at;
   if (error.fault === "held") await holdInTurn(work, error.message);
   else {
     await stepInTurn(work, async (tx, order) => {
       await noteError(tx, order.id, error.message);
       if (!isShort || order.state !== "new") return;
-      await noteWaiting(tx, context.actor, order, needsConsolidation(error) ? COINS : FUNDS);
+      const why = needsConsolidation(error) ? COINS : FUNDS;
+      since = shortSince(await noteWaiting(tx, context.actor, order, why)) ?? since;
     });
   }
   context.log("warn", "order waits", { order: given.id, fault: error.fault, error });
   if (!isShort) return WAIT_MS;
-  // A tenth of its age, so that it comes soon after what was short for a moment only.
-  const age = context.actor.at - given.created_at;
-  return Math.min(SHORT_MAX_MS, Math.max(WAIT_MS, age / 10));
+  // A tenth of the time that it was short, so that it comes soon after what was short for a moment only.
+  return Math.min(SHORT_MAX_MS, Math.max(WAIT_MS, (context.actor.at - since) / 10));
+}
+
+/** Since when a withdrawal lacks funds, by its history; undefined where that does not tell it. */
+function shortSince(history: readonly HistoryEntry[]): number | undefined {
+  const before = history.findLastIndex((one) =>
+    one.event !== "waiting" || !String(one.reason).startsWith(SHORT)
+  );
+  return history[before + 1]?.at;
 }
 
 /** Whether there is enough, in more coins than one transaction spends. */
