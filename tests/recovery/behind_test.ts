@@ -3,7 +3,7 @@ import { deepEqual, equal, ok } from "node:assert/strict";
 import { advanceOrder } from "../../workers/sending/sender.ts";
 import { newParty } from "../chains/bitcoin/fixture.ts";
 import { tellOtherHistory } from "../support/forked_solana.ts";
-import { openScene } from "../support/kept_payments.ts";
+import { openScene, type Scene } from "../support/kept_payments.ts";
 import {
   cancelStored,
   depthOf,
@@ -152,13 +152,12 @@ for (const [end, isLost] of Object.entries(ENDS)) {
   });
 }
 
-Deno.test("a payment on Solana that is done while the scan is behind its block, which the chain loses before the scan gets there, is told to its user and the operator", async () => {
-  await using scene = await openScene();
-  const { ramp, faulty } = scene;
+/** A withdrawal on Solana that is done, and that no scan has seen. */
+async function payUnscannedOnSolana({ ramp }: Scene) {
   const { realm, node, context } = ramp;
   const { body: { id } } = await ramp.withdraw("5", { destination: { address: outsider() } });
   await ramp.poller.advance();
-  const { hash, height } = await finishUnscanned(realm, id, async () => {
+  const done = await finishUnscanned(realm, id, async () => {
     const orders = await rowsOf<{ order: string; version: number }>(
       realm,
       `select id as order, schedule_version as version from chain_orders
@@ -168,6 +167,14 @@ Deno.test("a payment on Solana that is done while the scan is behind its block, 
     for (const seen of orders) await advanceOrder({ ...context, actor }, seen);
     await node.mine();
   });
+  return { id, ...done };
+}
+
+Deno.test("a payment on Solana that is done while the scan is behind its block, which the chain loses before the scan gets there, is told to its user and the operator", async () => {
+  await using scene = await openScene();
+  const { ramp, faulty } = scene;
+  const { realm, node } = ramp;
+  const { id, hash, height } = await payUnscannedOnSolana(scene);
   tellOtherHistory(node, faulty, { from: height, without: hash, mark: "22" });
   for (let round = 0; round < 2; round++) {
     await node.mine();
@@ -179,3 +186,39 @@ Deno.test("a payment on Solana that is done while the scan is behind its block, 
   );
   deepEqual(await statesOf(realm), [{ hash, state: "displaced", told: "displaced" }]);
 });
+
+const STATUSES: Record<string, unknown> = {
+  "does not know it": null,
+  "has it in a block that is not final": {
+    ...{ slot: 1, confirmations: 1, err: null, status: { Ok: null } },
+    confirmationStatus: "confirmed",
+  },
+};
+for (const [known, status] of Object.entries(STATUSES)) {
+  Deno.test(`a payment on Solana that is done before the scan reached its block, where an index that lags does not list it, and a server that is behind ${known}, is told to nobody`, async () => {
+    await using scene = await openScene();
+    const { ramp, faulty } = scene;
+    const { realm, node } = ramp;
+    const { id, hash } = await payUnscannedOnSolana(scene);
+    faulty.trick = async ({ method, params }) => {
+      if (method === "getSignaturesForAddress") {
+        const told = await node.rpc<{ signature: string }[]>(method, ...params);
+        return told.filter(({ signature }) => signature !== hash);
+      }
+      if (method !== "getSignatureStatuses") return undefined;
+      const told = await node.rpc<{ value: unknown[] }>(method, ...params);
+      return { ...told, value: told.value.map(() => status) };
+    };
+    for (let round = 0; round < 3; round++) {
+      await node.mine();
+      await ramp.poller.advance();
+    }
+    equal(await quarantineOf(realm), null);
+    faulty.trick = () => undefined;
+    await node.mine();
+    await ramp.poller.advance();
+    deepEqual(await statesOf(realm), [{ hash, state: "returned", told: null }]);
+    equal(await quarantineOf(realm), null);
+    ok(!(await ramp.read(id)).history.some(({ reason }: { reason?: string }) => reason));
+  });
+}

@@ -125,9 +125,10 @@ export interface Chain {
    * the inputs of ours. A block that the node should have and has not is `unavailable`: a lagging
    * node, no fork.
    *
-   * @param by reads by an index of the nodes alone: a node whose index lists too much, or nothing, tells no transfers
+   * @param by `index` reads by an index of the nodes alone: a node whose index lists too much, or nothing, tells no transfers.
+   * `blocks` reads whole blocks alone, which lack nothing.
    */
-  scan(from: number, to: number, watch: WatchList, by?: "index"): AsyncIterable<Scanned>;
+  scan(from: number, to: number, watch: WatchList, by?: "index" | "blocks"): AsyncIterable<Scanned>;
   /**
    * Tells whether `scan` finds the transactions of so many blocks by an index of the nodes. An index may lag behind the
    * blocks of its node, and then hides what it lacks: a range that was read by one is read again later.

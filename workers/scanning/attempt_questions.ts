@@ -62,25 +62,29 @@ export async function isGone(
 }
 
 /**
- * Reads a block, and tells whether a transaction is not in it. Where the height has no block now, those around it prove
- * that by their links, and are read too.
+ * Reads a block whole, and tells whether a transaction is not in it. Where the height has no block now, those around it
+ * prove that by their links, and are read too.
  *
+ * @param of.agreed whether it is in it by the word of as many nodes as the quorum alone
  * @throws {ChainError} `unavailable` where nodes do not show it any more
  */
-async function isReadWithout(
+export async function isReadWithout(
   { chain }: AttemptSearch,
-  { hash, height }: SeenAttempt,
-  { signer, inputs }: { signer: string; inputs: readonly string[] },
+  { hash, height }: Pick<SeenAttempt, "hash" | "height">,
+  of: { signer: string; inputs: readonly string[]; agreed?: boolean },
 ): Promise<boolean> {
   const contracts = new Set<string>();
-  const watch = { addresses: new Set([signer]), inputs: new Set(inputs), contracts };
+  const watch = { addresses: new Set([of.signer]), inputs: new Set(of.inputs), contracts };
   const head = await chain.head();
   for (const around of [0, AROUND]) {
     const to = Math.min(head.height, height + around);
     let below = false;
     let above = false;
-    for await (const { block, consumed } of chain.scan(Math.max(0, height - around), to, watch)) {
-      if (consumed.some((one) => one.hash === hash)) return false;
+    const by = around === 0 ? "blocks" : undefined;
+    const blocks = chain.scan(Math.max(0, height - around), to, watch, by);
+    for await (const { block, consumed } of blocks) {
+      const shown = consumed.filter(({ few }) => !few || !of.agreed);
+      if (shown.some((one) => one.hash === hash)) return false;
       below ||= block.height <= height;
       above ||= block.height >= height;
     }

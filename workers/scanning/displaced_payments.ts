@@ -7,6 +7,7 @@
 import {
   type DisplacedRow,
   forgetSeenAgain,
+  markDisplacedSeen,
   selectDoneWith,
   selectTaken,
   takeDisplacedDue,
@@ -20,7 +21,13 @@ import {
   tellSucceeded,
 } from "../../domain/recovery/other_outcomes.ts";
 import { ChainError } from "../chains/chain.ts";
-import { type AttemptSearch, isDropped, isFinal, questionOf } from "./attempt_questions.ts";
+import {
+  type AttemptSearch,
+  isDropped,
+  isFinal,
+  isReadWithout,
+  questionOf,
+} from "./attempt_questions.ts";
 
 /** Most of them that a pass asks about; the next pass goes on behind them. */
 const TOLD_MAX = 20;
@@ -102,6 +109,13 @@ async function askOne(work: AttemptSearch, row: DisplacedRow): Promise<string | 
     return null;
   }
   if (order.state !== "failed") {
+    // An index that lags hides it from the scan, and a server that is behind does not know it yet: its block tells.
+    const block = { hash, height: row.lost_height };
+    const of = { signer: order.sender, inputs: query.attempts[0].inputs, agreed: true };
+    if (!await isReadWithout(work, block, of)) {
+      await context.step((tx) => markDisplacedSeen(tx, place, [block]));
+      return null;
+    }
     return await context.step((tx) => tellUnseen(tx, actor, place, row));
   }
   if (!isDropped(status)) return null;
