@@ -91,12 +91,13 @@ export async function freeUnshown(
           and not jsonb_exists(${tx.json([...shown])}::jsonb, u.hash)
         order by height offset 0) o
       cross join lateral (select hash, inputs from order_attempts where hash = o.hash offset 0) k`;
-  for (const { hash, inputs } of rows) {
-    await tx`
-      update coins c set spent_by = null, spent_height = null
-      where c.ctid = any (array(${placesOfCoins(tx, place, inputs)}))
-        and (c.spent_by = ${hash} and c.spent_height > ${above} and c.spent_height <= ${to}) is true`;
-  }
+  if (rows.length === 0) return;
+  const places = placesOfCoins(tx, place, rows.flatMap(({ inputs }) => inputs));
+  const hashes = rows.map(({ hash }) => hash);
+  await tx`
+    update coins c set spent_by = null, spent_height = null
+    where c.ctid = any (array(${places})) and (c.spent_by = any (${hashes}::text[])
+      and c.spent_height > ${above} and c.spent_height <= ${to}) is true`;
 }
 
 /** What was seen in a block is in none; what was told of it stays. */
