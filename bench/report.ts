@@ -16,6 +16,8 @@ export interface Row {
   /** The figure that must be reached, and the aim. */
   must?: number;
   aim?: number;
+  /** Left out of `--quick`: no figure is asked of it, and no other row is set against it. */
+  aside?: boolean;
   /** Microseconds of the service that a transfer may take. */
   serviceMax?: number;
   /** How often the 99th percentile may be the median, and how often it should be at most. */

@@ -198,8 +198,8 @@ async function compare(built: Built, asked: Asked): Promise<void> {
     await measureLaterMinute(built, built.bornAt, minutes, minuteTurn(asked));
   }
   if (!PARTS.includes(only ?? "")) {
-    const wanted = rows.filter(({ name, yardstick }) =>
-      yardstick?.of === "independent" || !only || name.includes(only)
+    const wanted = rows.filter(({ name, yardstick, aside }) =>
+      !(quick && aside) && (yardstick?.of === "independent" || !only || name.includes(only))
     );
     await warm(built, Math.min(WARM_S, seconds));
     await age(built, built.bornAt, minutes);
