@@ -11,7 +11,7 @@
 import { isProblem, type Purser } from "../client/client.ts";
 import { Decimal, sum } from "../client/decimal.ts";
 import { outsider, startEthereum } from "./ethereum_node.ts";
-import { say, show, startInstallation, until } from "./installation.ts";
+import { open, say, show, startInstallation, until } from "./installation.ts";
 
 /** A customer, with accounts of both sides of the market. */
 interface Customer {
@@ -20,7 +20,6 @@ interface Customer {
   readonly dollars: string;
 }
 
-const READY = { prefer: "wait=30" };
 const NAMES = ["ana", "ben", "cleo", "dan", "eva", "finn"];
 
 await using node = await startEthereum();
@@ -31,10 +30,7 @@ await using installation = await startInstallation({
 const { purser } = await installation.logIn();
 
 say("1. The exchange: a ramp to the chain, and dollars that it owes to its customers");
-const ramp = await purser.post("/v1/accounts", {
-  header: READY,
-  body: { type: "ramp", asset: "ETH" },
-});
+const ramp = await open(purser, { type: "ramp", asset: "ETH" });
 const dollars = await purser.post("/v1/currencies", {
   body: { name: "HOUSEUSD", supply: "1000000", rate: "1", currency: "USD" },
 });
@@ -115,13 +111,10 @@ show({ owed, "the node says": onChain, earned: new Decimal(onChain).minus(owed).
 async function takeIn(username: string): Promise<Customer> {
   const password = crypto.randomUUID();
   const { id: owner } = await purser.post("/v1/users", { body: { username, password } });
-  const open = async (asset: string, ramp?: string) => {
-    const body = { type: "virtual" as const, asset, owner, ...(ramp && { ramp }) };
-    return (await purser.post("/v1/accounts", { header: READY, body })).id;
-  };
-  const [eth, dollars] = [await open("ETH", ramp.id), await open("HOUSEUSD")];
+  const { id: eth } = await open(purser, { type: "virtual", asset: "ETH", owner, ramp: ramp.id });
+  const { id: dollars } = await open(purser, { type: "virtual", asset: "HOUSEUSD", owner });
   const own = await installation.logInUser(username, password);
-  await own.post("/v1/accounts/{id}/address", { header: READY, path: { id: eth } });
+  await own.post("/v1/accounts/{id}/address", { path: { id: eth } });
   return { purser: own, eth, dollars };
 }
 

@@ -148,6 +148,16 @@ export async function until<T>(read: () => Promise<T>, wanted: (answer: T) => bo
   throw new Error(`it never became what it should: ${JSON.stringify(answer)}`);
 }
 
+/** Opens an account, and waits until it is enabled: on a busy machine its preparation outlasts any wait of one request. */
+export async function open(
+  purser: Purser,
+  body: { type: "ramp" | "virtual"; asset: string; owner?: string; ramp?: string },
+) {
+  const { id } = await purser.post("/v1/accounts", { header: { prefer: "wait=30" }, body });
+  const read = () => purser.get("/v1/accounts/{id}", { path: { id } });
+  return await until(read, ({ enabled }) => enabled);
+}
+
 /** Prints the title of the next step. */
 export function say(text: string): void {
   console.log(`\n${text}`);

@@ -11,9 +11,8 @@
 import { isProblem } from "../client/client.ts";
 import { sum } from "../client/decimal.ts";
 import { outsider, startEthereum } from "./ethereum_node.ts";
-import { say, show, startInstallation, until } from "./installation.ts";
+import { open, say, show, startInstallation, until } from "./installation.ts";
 
-const READY = { prefer: "wait=30" };
 /** Who is paid how much, and to which address; Cleo's has a digit too few. */
 const WAGES = new Map([
   ["ana", { value: "3200", address: outsider() }],
@@ -32,10 +31,9 @@ const { purser } = await installation.logIn();
 say("1. The company's account of USDC; the ramp's address has the coins that pay for gas");
 await purser.put("/v1/rates", { body: { base: "ETH", currency: "USD", rate: "2000" } });
 await purser.put("/v1/rates", { body: { base: "USDC", currency: "USD", rate: "1" } });
-const ramp = await open({ type: "ramp", asset: "USDC" });
-const company = await open({ type: "virtual", asset: "USDC", ramp });
+const { id: ramp } = await open(purser, { type: "ramp", asset: "USDC" });
+const { id: company } = await open(purser, { type: "virtual", asset: "USDC", ramp });
 const { address: deposit } = await purser.post("/v1/accounts/{id}/address", {
-  header: READY,
   path: { id: company },
 });
 await node.pay("ETH", await addressOf(ramp), "1");
@@ -115,12 +113,6 @@ say("10. Who did what stands in the trail");
 const trail = { entity: stop.id, sort: "created_at" as const };
 for (const { action, actor } of await purser.get("/v1/audit", { query: trail })) {
   show({ action, by: actor === stop.owner ? "clerk" : "administrator" });
-}
-
-async function open(
-  body: { type: "ramp" | "virtual"; asset: string; ramp?: string },
-): Promise<string> {
-  return (await purser.post("/v1/accounts", { header: READY, body })).id;
 }
 
 async function addressOf(id: string): Promise<string> {

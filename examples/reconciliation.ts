@@ -9,9 +9,7 @@
  */
 import { Decimal, sum } from "../client/decimal.ts";
 import { outsider, startEthereum } from "./ethereum_node.ts";
-import { say, show, startInstallation, until } from "./installation.ts";
-
-const READY = { prefer: "wait=30" };
+import { open, say, show, startInstallation, until } from "./installation.ts";
 
 await using node = await startEthereum();
 await using installation = await startInstallation({
@@ -21,15 +19,16 @@ await using installation = await startInstallation({
 const { purser } = await installation.logIn();
 
 say("1. A month of a shop: three customers pay over the chain, a supplier and a partner are paid");
-const ramp = await open({ type: "ramp", asset: "ETH" });
-const shop = await open({ type: "virtual", asset: "ETH", ramp });
-const partner = await open({ type: "virtual", asset: "ETH", ramp });
+const { id: ramp } = await open(purser, { type: "ramp", asset: "ETH" });
+const { id: shop } = await open(purser, { type: "virtual", asset: "ETH", ramp });
+const { id: partner } = await open(purser, { type: "virtual", asset: "ETH", ramp });
 const from = Date.now();
 for (const [n, amount] of ["1.5", "0.25", "0.75"].entries()) {
   const path = { id: shop };
   const body = { data: { invoice: n + 1 } };
   const { address } = await purser.post("/v1/accounts/{id}/address", {
-    ...{ header: READY, path, body },
+    path,
+    body,
   });
   await node.pay("ETH", address!.address, amount);
 }
@@ -102,12 +101,6 @@ const { valid } = await until(
   ({ valid }) => valid,
 );
 show({ valid });
-
-async function open(
-  body: { type: "ramp" | "virtual"; asset: string; ramp?: string },
-): Promise<string> {
-  return (await purser.post("/v1/accounts", { header: READY, body })).id;
-}
 
 function same(ours: string, theirs: string): boolean {
   return new Decimal(ours).eq(theirs);
