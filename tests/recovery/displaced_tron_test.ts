@@ -1,10 +1,14 @@
 /** Payments on Tron that are done, and whose final blocks the chain loses: they have expired, so that nobody sends them again. */
 import { deepEqual, equal, fail, match, ok } from "node:assert/strict";
+import * as ethers from "ethers";
+import { readSigned } from "../../workers/chains/tron/transaction.ts";
 import { dateQuarantines, reconcile } from "../support/installation.ts";
 import { newTronParty } from "../support/nodes/tron/wallet.ts";
 import { rowsOf } from "../support/realm.ts";
 import { openTronRamp, type TronRamp } from "../support/tron_fixture.ts";
 
+/** Blocks after which a payment has expired. */
+const EXPIRY = 42;
 const nobody = () => fail("nobody is asked");
 
 async function reasonOf({ realm }: TronRamp): Promise<string | null> {
@@ -13,6 +17,11 @@ async function reasonOf({ realm }: TronRamp): Promise<string | null> {
     "select quarantined ->> 'detail' as detail from ramps where quarantined is not null",
   );
   return row?.detail ?? null;
+}
+
+/** The part of a block's id by which bytes refer to it. */
+function referenceOf(raw: string): string {
+  return readSigned(ethers, raw).raw.refBlockHash;
 }
 
 /** A payment that is done, how deep it lies, and its bytes. */
@@ -68,6 +77,25 @@ Deno.test("a payment on Tron that is DONE, and whose final block the chain loses
   const row = await ramped.withdrawal(id);
   match(row.history.at(-1).reason, /again, which the chain had lost: it is paid by it$/);
   equal(row.status, "DONE");
+});
+
+Deno.test("a payment on Tron that is DONE, and whose final block the chain loses together with the block that it refers to, is told to its user and the operator", async () => {
+  await using ramped = await openTronRamp({ total: 500_000_000n });
+  const { node } = ramped;
+  const { id, hash, raw, depth } = await payDone(ramped);
+  await node.mine(EXPIRY);
+  await ramped.follow();
+  const refersTo = node.ledger.blocks.findIndex(({ id }) => id.slice(16, 32) === referenceOf(raw));
+  const blocks = node.ledger.blocks.length - refersTo;
+  ok(refersTo > 0 && blocks > depth);
+  await node.reorganiseFinal(blocks, (one) => one !== hash);
+  for (let round = 0; round < 2; round++) {
+    await node.mine(2);
+    await ramped.follow();
+  }
+  const lost = `the chain has lost ${hash}`;
+  equal(await reasonOf(ramped), `${lost}: no transaction pays ${id}, which is done`);
+  equal((await ramped.withdrawal(id)).history.at(-1).reason, `${lost}: no transaction pays it`);
 });
 
 Deno.test("a payment on Tron that the chain has lost, has again, and loses once more is told each time", async () => {

@@ -1,7 +1,9 @@
 /** Status of payments on Tron: final blocks, failures, expiry by proof, and nodes that lie or lag. */
 import { deepEqual, equal, ok } from "node:assert/strict";
+import * as ethers from "ethers";
 import type { Chain } from "../../../workers/chains/chain.ts";
 import type { Signed } from "../../../workers/chains/outgoing.ts";
+import { readSigned } from "../../../workers/chains/tron/transaction.ts";
 import { newTronParty, richTron, toHex } from "../../support/nodes/tron/wallet.ts";
 import type { TronNode } from "../../support/nodes/tron/node.ts";
 import type { TronQuestion, TronTrick } from "../../support/nodes/tron/surface.ts";
@@ -173,6 +175,28 @@ Deno.test("a block that is left out, or belongs to another branch, proves no exp
   }
   node.trick = () => undefined;
   statusIs(await ask(await play.open([node.url]), bytes), "dropped");
+});
+
+Deno.test("a payment is dropped beyond its expiry where the chain has lost the block that it refers to, and not by a server that lacks it", async () => {
+  await using play = await openTronPlay({ lag: 2 });
+  const { chain, node } = play;
+  await node.mine(250);
+  const bytes = await payment(chain);
+  const { refBlockBytes } = readSigned(ethers, bytes.raw).raw;
+  await expire(node);
+  await node.reorganiseFinal(2 * BEYOND);
+  await expire(node);
+  node.asked.length = 0;
+  const status = statusIs(await ask(chain, bytes), "dropped");
+  const beyond = (await chain.block(status.height))!;
+  const { time } = bytes.expires as { time: number };
+  ok(status.proof === "expired" && beyond.time * 1000 > time - 1000);
+  const places = node.asked.filter((path) => path === "wallet/getblock").length;
+  ok(places < 20, `${places} questions about places of blocks`);
+  const height = `${parseInt(refBlockBytes, 16)}`;
+  node.trick = ({ path, body }) =>
+    path === "wallet/getblock" && body.id_or_num === height ? {} : undefined;
+  await failsAs("unavailable", ask(await play.open([node.url]), bytes));
 });
 
 Deno.test("one node of three that invents or hides a payment decides nothing", async () => {

@@ -1,12 +1,14 @@
 /**
  * Proof that a transaction expired unmined. "Not found" proves nothing: behind one address several servers may
  * answer, and one that lags finds nothing either. So final blocks are read one by one, from the block that the
- * transaction refers to up to the first one beyond its expiry; a server that lags lacks them.
+ * transaction refers to up to the first one beyond its expiry; a server that lags lacks them. Where a reorganisation has
+ * taken that block too, which no chain that the transaction is in does without, they are read from long before it was made.
  * @module
  */
 import { readList, readRecord } from "../answers.ts";
 import { ChainError } from "../chain.ts";
 import type { Peer } from "../node_pool.ts";
+import { VALID_MS, VALID_SPREAD_MS } from "./networks.ts";
 import { askRecord, blockAt, hash32, readBlock, type TronBlock } from "./node_answers.ts";
 import type { TronRaw } from "./transaction.ts";
 
@@ -14,6 +16,12 @@ import type { TronRaw } from "./transaction.ts";
 const REFERENCES = 65_536;
 /** Blocks are three seconds apart or more, and a transaction is valid for two minutes. */
 const BLOCKS_MAX = 500;
+/** No block takes a transaction that is to be valid for longer: it refers to the last such height before, or the one before that. */
+const VALID_MOST_MS = 86_400_000n;
+/** Blocks are at least so far apart. */
+const APART_MS = 3_000;
+/** A transaction was made later than this before it expires: that is five times as long as it may be valid. */
+const MADE_WITHIN_MS = 5 * (VALID_MS + VALID_SPREAD_MS);
 
 /**
  * Reads all final blocks that could hold a transaction, and gives the first one beyond its expiry.
@@ -23,10 +31,12 @@ const BLOCKS_MAX = 500;
  */
 export async function absenceOf(
   peer: Peer,
-  { hash, refBlockBytes, refBlockHash, expiration }: TronRaw & { readonly hash: string },
+  { hash, ...raw }: TronRaw & { readonly hash: string },
   final: TronBlock,
 ): Promise<TronBlock> {
-  let below = await referred(peer, refBlockBytes, refBlockHash, final);
+  const { expiration } = raw;
+  let below = await referred(peer, raw, final) ??
+    await lastUpTo(peer, Number(expiration) - MADE_WITHIN_MS, final);
   for (let read = 0; read < BLOCKS_MAX && below.height < final.height; read++) {
     const height = below.height + 1;
     const answer = await askRecord(peer, "walletsolidity/getblockbynum", { num: height });
@@ -46,19 +56,44 @@ export async function absenceOf(
   throw new ChainError("unavailable", `${peer.name} shows no final block beyond ${hash}`);
 }
 
-/** Finds the block that a transaction refers to: no block up to it can hold the transaction. */
+/**
+ * Finds the block that a transaction refers to: no block up to it can hold the transaction. Null where the chain has others
+ * at each height that it may refer to: none of its blocks can hold it at all.
+ */
 async function referred(
   peer: Peer,
-  bytes: string,
-  hash: string,
+  { refBlockBytes, refBlockHash, expiration }: TronRaw,
   final: TronBlock,
-): Promise<TronBlock> {
-  const rest = parseInt(bytes, 16);
+): Promise<TronBlock | null> {
+  const rest = parseInt(refBlockBytes, 16);
   let height = final.height - (final.height - rest) % REFERENCES;
   if (height > final.height) height -= REFERENCES;
   for (; height >= 0; height -= REFERENCES) {
-    const block = await blockAt(peer, height);
-    if (block?.hash.slice(16, 32) === hash) return block;
+    const block = await shown(peer, height);
+    if (block.hash.slice(16, 32) === refBlockHash) return block;
+    if (BigInt(block.timeMs) < expiration - VALID_MOST_MS) break;
   }
-  throw new ChainError("unavailable", `${peer.name} does not have the block that it refers to`);
+  return null;
+}
+
+/** Finds the last block up to a time; the first one of the chain where it began later. */
+async function lastUpTo(peer: Peer, timeMs: number, final: TronBlock): Promise<TronBlock> {
+  let above = final;
+  let below = await shown(peer, 0);
+  while (below.timeMs <= timeMs && above.height > below.height + 1) {
+    // Blocks are missing here and there, so that the one at this distance is not later.
+    const back = Math.ceil((above.timeMs - timeMs) / APART_MS);
+    const least = Math.max(below.height + 1, above.height - back);
+    const middle = Math.floor((below.height + above.height) / 2);
+    const block = await shown(peer, Math.max(least, middle));
+    if (block.timeMs > timeMs) above = block;
+    else below = block;
+  }
+  return below;
+}
+
+async function shown(peer: Peer, height: number): Promise<TronBlock> {
+  const block = await blockAt(peer, height);
+  if (block !== null) return block;
+  throw new ChainError("unavailable", `${peer.name} does not show block ${height}`);
 }
