@@ -390,6 +390,7 @@ table chain_orders (
   since integer
   hash text
   height integer
+  block_hash text
   confirmations integer not null default 0
   succeeded boolean
   fee numeric(78,0)
@@ -792,6 +793,7 @@ table displaced_orders (
   chain text not null
   network text not null
   ramp uuid not null
+  done boolean not null
   state text not null
   by_hash text
   since integer not null
@@ -817,6 +819,7 @@ constraint displaced_orders_state_check CHECK ((state = ANY (ARRAY['lost'::text,
 constraint displaced_orders_told CHECK (((state <> ALL (ARRAY['displaced'::text, 'succeeded'::text])) OR (told = state)))
 constraint displaced_orders_told_at CHECK (((told IS NULL) = (told_at IS NULL)))
 constraint displaced_orders_told_check CHECK ((told = ANY (ARRAY['displaced'::text, 'succeeded'::text, 'returned'::text])))
+CREATE INDEX displaced_orders_due ON displaced_orders USING btree (chain, network, asked_at NULLS FIRST, ((seen_hash IS NOT NULL)), COALESCE(seen_height, lost_height), hash) WHERE ((state = ANY (ARRAY['lost'::text, 'replaced'::text, 'displaced'::text])) AND ((seen_height IS NOT NULL) OR ((state = 'lost'::text) AND (done OR (told = 'succeeded'::text)))))
 CREATE INDEX displaced_orders_order ON displaced_orders USING btree (order_id)
 CREATE INDEX displaced_orders_ramp ON displaced_orders USING btree (ramp)
 CREATE INDEX displaced_orders_seen ON displaced_orders USING btree (chain, network, seen_height) WHERE (seen_height IS NOT NULL)
@@ -2877,8 +2880,9 @@ begin
       raise exception '% is no transaction of an order that is done, or failed with it', new.hash
         using errcode = 'check_violation', constraint = 'displaced_orders_done';
     end if;
-  elsif (new.hash, new.order_id, new.chain, new.network, new.ramp) is distinct from
-      (old.hash, old.order_id, old.chain, old.network, old.ramp)
+    new.done := exists (select from chain_orders o where o.id = new.order_id and o.state = 'done');
+  elsif (new.hash, new.order_id, new.chain, new.network, new.ramp, new.done) is distinct from
+      (old.hash, old.order_id, old.chain, old.network, old.ramp, old.done)
     or old.told_at is not null and (new.told_at is null or new.told_at < old.told_at) then
     raise exception 'that the chain lost % cannot be of another, nor be untold', old.hash
       using errcode = 'check_violation', constraint = 'displaced_orders_stay';
@@ -3021,8 +3025,8 @@ begin
           and c.inputs <> array[new.sender || ':' || new.nonce])
       then 'cannot change the nonce of its transactions'
     when old.state in ('done', 'failed', 'dropped', 'canceled')
-        and (new.nonce, new.hash, new.height, new.fee, new.refund, new.amount, new.batch_order_id)
-          is distinct from (old.nonce, old.hash, old.height, old.fee, old.refund, old.amount, old.batch_order_id)
+        and (new.nonce, new.hash, new.height, new.block_hash, new.fee, new.refund, new.amount, new.batch_order_id)
+          is distinct from (old.nonce, old.hash, old.height, old.block_hash, old.fee, old.refund, old.amount, old.batch_order_id)
       then 'has ended'
     when old.refund_transaction is not null and new.refund_transaction is distinct from old.refund_transaction
       then 'has booked its refund'
@@ -3033,6 +3037,11 @@ begin
   end if;
   if new.state = old.state then return new; end if;
   new.state_at := now();
+  -- What the scan takes back, or did not find, is noted of orders that have ended before.
+  if new.state in ('done', 'failed') and was_scanned_without(new.chain, new.network, new.height, new.block_hash) then
+    raise exception 'order % cannot end in block %, which was scanned without its transaction', new.id, new.height
+      using errcode = 'check_violation', constraint = 'chain_orders_scanned';
+  end if;
   if new.state in ('failed', 'dropped') and in_quarantine(new.ramp) then
     raise exception 'order % does not end unpaid while its ramp is in quarantine', new.id
       using errcode = 'check_violation', constraint = 'chain_orders_quarantined';
@@ -5839,6 +5848,17 @@ begin
   execute format('alter table %I validate constraint newest_bound', p_table || '_newest');
 end $function$;
 
+CREATE OR REPLACE FUNCTION was_scanned_without(p_chain text, p_network text, p_height bigint, p_hash text)
+ RETURNS boolean
+ LANGUAGE sql
+ STABLE
+AS $function$
+  select p_hash is not null
+    and not exists (select from chain_blocks where (chain, network, height, hash) = (p_chain, p_network, p_height, p_hash))
+    and exists (select from chain_blocks where (chain, network) = (p_chain, p_network) and height >= p_height)
+    and exists (select from chain_blocks where (chain, network) = (p_chain, p_network) and height <= p_height)
+$function$;
+
 CREATE OR REPLACE FUNCTION watches_addresses(p_account uuid)
  RETURNS boolean
  LANGUAGE sql
@@ -5929,6 +5949,7 @@ realm may execute on shows_demand(chain_orders,text,uuid)
 realm may execute on stopped_moves(text,uuid[],integer[],integer[],uuid[])
 realm may execute on subject_of(text,jsonb)
 realm may execute on untold_columns(text)
+realm may execute on was_scanned_without(text,text,bigint,text)
 realm may execute on watches_addresses(uuid)
 realm may insert (account, address, asset, block, chain, created_at, currency, data, exchange, exchange_network, expected_address, external_ramp, id, kind, network, offered_fee, owner, paid_by, speed, value) on ramp_transfers
 realm may insert (account, base, country, created_at, currency, data, decimals, id, name, owner, rate, sub_unit, symbol, symbol_url) on currencies

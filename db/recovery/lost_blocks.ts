@@ -19,7 +19,7 @@ function mayTurnOut(db: Db) {
  * Notes the transactions of orders that lose their blocks above a height.
  *
  * @param of.deep whether the cursor goes back further than a reorganisation is followed: of what is done, that is then noted
- *   which the blocks do not show when they are scanned again
+ *   which the blocks do not show when they are scanned again, or others than before
  */
 export async function noteLost(
   tx: Tx,
@@ -69,6 +69,36 @@ export async function noteUnshown(
         order by height offset 0) o
       cross join lateral (select * from order_attempts where hash = o.hash offset 0) k
     where ${mayTurnOut(tx)}
+    on conflict (hash) do nothing`;
+}
+
+/**
+ * Notes the transactions of orders that have ended in other blocks than those that show them now: they may do something else
+ * there. It is recorded next that these blocks show them.
+ *
+ * @param of.above what was scanned before
+ */
+export async function noteElsewhere(
+  tx: Tx,
+  { chain, network }: NetworkKey,
+  of: {
+    above: number;
+    at: number;
+    shown: readonly { hash: string; height: number; block: string }[];
+  },
+): Promise<void> {
+  const { above, at, shown } = of;
+  await tx`
+    insert into displaced_orders (hash, order_id, chain, network, ramp, state, since, lost_height, created_at)
+    select o.hash, o.id, o.chain, o.network, o.ramp, 'lost', ${above}, o.height, ${at}
+    from (select distinct on (hash) hash, height, block from jsonb_to_recordset(${
+    tx.json(shown as never)
+  }) r(hash text, height integer, block text) order by hash, height) g
+      cross join lateral (select * from order_attempts where hash = g.hash offset 0) k
+      cross join lateral (select id, chain, network, ramp, purpose, hash, height, block_hash, state, nonce from chain_orders
+        where id = any (array[k.order_id, k.late_order_id]) offset 0) o
+    where ${mayTurnOut(tx)} and o.hash = g.hash and o.chain = ${chain} and o.network = ${network}
+      and (o.height <> g.height or o.block_hash <> g.block)
     on conflict (hash) do nothing`;
 }
 

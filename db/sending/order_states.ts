@@ -31,7 +31,7 @@ export type OrderChange = Partial<
     | "fault"
     | "creates"
     | "error"
-  >
+  > & { block_hash: string | null }
 >;
 
 /** Changes a chain order. */

@@ -28,7 +28,12 @@ import {
 import { freezeRamps } from "../../db/accounts/ramps.ts";
 import { forgetAbove, markConsumed, upsertCoins } from "../../db/chains/scan_results.ts";
 import { markDisplacedSeen } from "../../db/recovery/displaced_orders.ts";
-import { freeUnshown, noteLost, noteUnshown } from "../../db/recovery/lost_blocks.ts";
+import {
+  freeUnshown,
+  noteElsewhere,
+  noteLost,
+  noteUnshown,
+} from "../../db/recovery/lost_blocks.ts";
 import {
   forgetSeenAbove,
   markAttemptsSeen,
@@ -78,8 +83,16 @@ export async function recordRange(
   const blocks = { above: range.from.height, to: top.height, shown };
   await noteUnshown(tx, place, { ...blocks, at: actor.at });
   if (range.coins) await freeUnshown(tx, place, blocks);
+  else if (range.consumed.length > 0) await noteElsewhere(tx, place, elsewhere(actor, range));
   await recordFound(tx, actor, place, range);
   return true;
+}
+
+/** What blocks show of transactions, also by the word of fewer nodes than the quorum: nodes are asked about it. */
+function elsewhere(actor: Actor, { from, blocks, consumed }: BlockRange) {
+  const hashes = new Map(blocks.map(({ height, hash }) => [height, hash]));
+  const shown = consumed.map(({ hash, height }) => ({ hash, height, block: hashes.get(height)! }));
+  return { above: from.height, at: actor.at, shown };
 }
 
 /** Records what blocks showed, also where they were scanned before. */

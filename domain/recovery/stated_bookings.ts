@@ -74,7 +74,7 @@ export async function bookStated(
   if (settled === undefined) return;
   const order = (await lockOrder(tx, id))!;
   const ended = await finishOrder(tx, order, {
-    ...{ hash, height, confirmations: 1, succeeded: true, refund: "0" },
+    ...{ hash, height, block_hash: null, confirmations: 1, succeeded: true, refund: "0" },
     ...{ fee: `${fee ?? 0n}`, fee_contract: null },
   });
   await settleRecovered(tx, actor, ended);

@@ -74,12 +74,18 @@ export type PlannedColumns = Pick<
 /** The block that has an order's transaction, and its cost there in base units. */
 export type Inclusion =
   & Pick<OrderRow, "height" | "confirmations" | "succeeded" | "fee_contract" | "refund">
-  & { hash: string; fee: string };
+  & { hash: string; block_hash: string | null; fee: string };
 
 /** The fields of a batch that its members take over. */
 export type BatchStatus = Pick<OrderRow, "hash" | "height" | "confirmations">;
 
-const NO_BLOCK = { height: null, confirmations: 0, succeeded: null, refund: "0" } as const;
+const NO_BLOCK = {
+  height: null,
+  block_hash: null,
+  confirmations: 0,
+  succeeded: null,
+  refund: "0",
+} as const;
 
 /** Whether an order has not ended: some transition leads out of its state. */
 export function isOpen(order: Pick<OrderRow, "state">): boolean {
@@ -156,7 +162,7 @@ export async function dropOrder(
   proof: DropProof,
 ): Promise<OrderRow> {
   await markAttemptsDropped(tx, order.id, proof);
-  const change = { error, height: null, confirmations: 0, replace: false };
+  const change = { error, height: null, block_hash: null, confirmations: 0, replace: false };
   return await enter(tx, order, "dropped", change);
 }
 

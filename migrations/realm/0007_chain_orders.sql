@@ -27,6 +27,7 @@ create table chain_orders (
   since integer,
   hash text,
   height integer,
+  block_hash text,
   confirmations integer not null default 0,
   succeeded boolean,
   fee numeric(78, 0) check (fee >= 0),
@@ -82,6 +83,7 @@ comment on column chain_orders.batch_order_id is 'The batch whose transaction pa
 comment on column chain_orders.schedule_version is 'Raised by each schedule; a run with an older version does nothing.';
 comment on column chain_orders.replace is 'A replacement at the order''s speed is wanted.';
 comment on column chain_orders.since is 'Height of the head when the first transaction was planned.';
+comment on column chain_orders.block_hash is 'The block that has its transaction, as nodes told it; null where none did, and of those that a batch pays.';
 comment on column chain_orders.succeeded is 'Whether the transaction did what was asked for, as its block says; null while there is none.';
 comment on column chain_orders.fee is 'Base units of fee_contract: the most it may cost until it is mined, then what it cost.';
 comment on column chain_orders.refund is 'Base units of the chain''s own coin that its block gave back beside the fee: rent of token accounts that a sweep closed.';
@@ -207,6 +209,7 @@ create table displaced_orders (
   chain text not null,
   network text not null,
   ramp uuid not null,
+  done boolean not null,
   state text not null check (state in ('lost', 'replaced', 'displaced', 'succeeded', 'returned')),
   by_hash text,
   since integer not null check (since >= 0),
@@ -228,9 +231,14 @@ create table displaced_orders (
 );
 create index displaced_orders_order on displaced_orders (order_id);
 create index displaced_orders_state on displaced_orders (chain, network, state);
+create index displaced_orders_due on displaced_orders
+  (chain, network, asked_at nulls first, (seen_hash is not null), coalesce(seen_height, lost_height), hash)
+  where state in ('lost', 'replaced', 'displaced')
+    and (seen_height is not null or state = 'lost' and (done or told = 'succeeded'));
 create index displaced_orders_ramp on displaced_orders (ramp);
 create index displaced_orders_seen on displaced_orders (chain, network, seen_height) where seen_height is not null;
 comment on table displaced_orders is 'Nothing is booked for them: their users and an operator are told, and none is sent again here once that was done.';
+comment on column displaced_orders.done is 'Whether its order is done: nodes are asked about it although no block shows it.';
 comment on column displaced_orders.state is 'Lost: no block has it, and nobody was told yet. Replaced: another transaction of its order was mined, which did the same. Displaced: told that what its order has booked did not happen. Succeeded: told that a block has it again, and that it did there what it had failed to do. Returned: a block has it again, and what its order has booked holds, which was told where the contrary was.';
 comment on column displaced_orders.by_hash is 'What took its place; null where nothing is known to have.';
 comment on column displaced_orders.since is 'The highest block from which it is searched again.';
@@ -252,8 +260,9 @@ begin
       raise exception '% is no transaction of an order that is done, or failed with it', new.hash
         using errcode = 'check_violation', constraint = 'displaced_orders_done';
     end if;
-  elsif (new.hash, new.order_id, new.chain, new.network, new.ramp) is distinct from
-      (old.hash, old.order_id, old.chain, old.network, old.ramp)
+    new.done := exists (select from chain_orders o where o.id = new.order_id and o.state = 'done');
+  elsif (new.hash, new.order_id, new.chain, new.network, new.ramp, new.done) is distinct from
+      (old.hash, old.order_id, old.chain, old.network, old.ramp, old.done)
     or old.told_at is not null and (new.told_at is null or new.told_at < old.told_at) then
     raise exception 'that the chain lost % cannot be of another, nor be untold', old.hash
       using errcode = 'check_violation', constraint = 'displaced_orders_stay';
@@ -402,6 +411,16 @@ create function may_discard(p_ramp uuid, p_reference uuid) returns boolean langu
   select own < 5 and whole < 50 from count_discarded(p_ramp, p_reference)
 $$;
 
+-- Whether the scan has passed the height of a block without it: nodes have told of a block that the chain has lost since, or
+-- the scanned one is. Blocks that are not scanned yet, and those below the oldest that is remembered, are not known.
+create function was_scanned_without(p_chain text, p_network text, p_height bigint, p_hash text) returns boolean
+  language sql stable as $$
+  select p_hash is not null
+    and not exists (select from chain_blocks where (chain, network, height, hash) = (p_chain, p_network, p_height, p_hash))
+    and exists (select from chain_blocks where (chain, network) = (p_chain, p_network) and height >= p_height)
+    and exists (select from chain_blocks where (chain, network) = (p_chain, p_network) and height <= p_height)
+$$;
+
 -- An order keeps its purpose and the nonce of its bytes, and changes state as order_transitions says.
 create function check_order() returns trigger language plpgsql as $$
 declare
@@ -440,8 +459,8 @@ begin
           and c.inputs <> array[new.sender || ':' || new.nonce])
       then 'cannot change the nonce of its transactions'
     when old.state in ('done', 'failed', 'dropped', 'canceled')
-        and (new.nonce, new.hash, new.height, new.fee, new.refund, new.amount, new.batch_order_id)
-          is distinct from (old.nonce, old.hash, old.height, old.fee, old.refund, old.amount, old.batch_order_id)
+        and (new.nonce, new.hash, new.height, new.block_hash, new.fee, new.refund, new.amount, new.batch_order_id)
+          is distinct from (old.nonce, old.hash, old.height, old.block_hash, old.fee, old.refund, old.amount, old.batch_order_id)
       then 'has ended'
     when old.refund_transaction is not null and new.refund_transaction is distinct from old.refund_transaction
       then 'has booked its refund'
@@ -452,6 +471,11 @@ begin
   end if;
   if new.state = old.state then return new; end if;
   new.state_at := now();
+  -- What the scan takes back, or did not find, is noted of orders that have ended before.
+  if new.state in ('done', 'failed') and was_scanned_without(new.chain, new.network, new.height, new.block_hash) then
+    raise exception 'order % cannot end in block %, which was scanned without its transaction', new.id, new.height
+      using errcode = 'check_violation', constraint = 'chain_orders_scanned';
+  end if;
   if new.state in ('failed', 'dropped') and in_quarantine(new.ramp) then
     raise exception 'order % does not end unpaid while its ramp is in quarantine', new.id
       using errcode = 'check_violation', constraint = 'chain_orders_quarantined';

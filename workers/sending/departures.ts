@@ -5,10 +5,12 @@
  * does every end that leaves an order unpaid, until the ramp is reconciled.
  * @module
  */
-import { selectCursor } from "../../db/chains/cursors.ts";
+import { selectCursor, selectScannedWithout } from "../../db/chains/cursors.ts";
+import type { Tx } from "../../db/database.ts";
 import { lockQuarantine, selectQuarantine } from "../../db/sending/quarantine.ts";
 import { type LedgerTx, reading } from "../../db/transaction.ts";
 import type { AttemptRow, OrderRow } from "../../domain/sending/chain_orders.ts";
+import type { Inclusion } from "../../domain/sending/order_states.ts";
 import { QUARANTINED } from "../../domain/sending/quarantine.ts";
 import type { WorkerContext } from "../worker_context.ts";
 import { ChainError } from "../chains/chain.ts";
@@ -62,6 +64,23 @@ export async function assertScanned(
     "held",
     `block ${height} proves that it is not mined, and is not scanned yet`,
   );
+}
+
+/**
+ * Makes an order wait where the scan has passed the height of its block without that one: nodes told of it before a
+ * reorganisation that was followed meanwhile, or the scan is to follow one. Only of an order that has ended before is it
+ * noted that its block is lost, or was not found.
+ *
+ * @throws {ChainError} `held`
+ */
+export async function assertScannedWith(
+  tx: Tx,
+  order: OrderRow,
+  { hash, height, block_hash }: Inclusion,
+): Promise<void> {
+  if (height === null || block_hash === null) return;
+  if (!await selectScannedWithout(tx, order, { height, hash: block_hash })) return;
+  throw new ChainError("held", `block ${height} was scanned, and is not the one that has ${hash}`);
 }
 
 /**
