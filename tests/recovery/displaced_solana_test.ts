@@ -1,5 +1,5 @@
 /** Payments on Solana that are done, and whose final blocks the chain loses: they have expired, so that nobody sends them again. */
-import { deepEqual, equal, fail, match } from "node:assert/strict";
+import { deepEqual, equal, fail, match, ok } from "node:assert/strict";
 import { tellOtherHistory } from "../support/forked_solana.ts";
 import { dateQuarantines, reconcile } from "../support/installation.ts";
 import { openScene, type Scene } from "../support/kept_payments.ts";
@@ -68,12 +68,19 @@ Deno.test("a payment on Solana that is DONE, and whose final block the chain los
   );
 });
 
-Deno.test("a payment on Solana whose final block the chain replaces by another that has it as well is told to nobody", async () => {
+Deno.test("a payment on Solana whose final block the chain replaces by another that has it as well, while the slot that was scanned last has none any more, is told to nobody", async () => {
   await using scene = await openScene();
   const { ramp, faulty } = scene;
   const { hash, height } = await payDone(scene);
   await follow(scene);
-  tellOtherHistory(ramp.node, faulty, { from: height, without: null, mark: "22" });
+  const [{ scanned }] = await rowsOf<{ scanned: number }>(
+    ramp.realm,
+    "select height::integer as scanned from chain_cursors",
+  );
+  ok(scanned > height);
+  await ramp.node.mine();
+  const other = { from: height, skipped: scanned, without: null, mark: "22" };
+  tellOtherHistory(ramp.node, faulty, other);
   for (let round = 0; round < 2; round++) await follow(scene);
   equal(await reasonOf(scene), null);
   deepEqual(await rowsOf(ramp.realm, "select hash, state, told from displaced_orders"), [

@@ -49,6 +49,8 @@ const RANGE_TRANSFERS = 500;
 /** Most blocks that a lone node may gain at once, and in addition for each second. */
 const JUMP_BLOCKS = 100_000;
 const BLOCKS_PER_S_MAX = 10;
+/** Heights around one that may have no block any more. */
+const AROUND = 64;
 /** With more addresses, nodes filter logs by token contracts instead of by addresses. */
 const ANY_TOKEN_ADDRESSES = 400;
 
@@ -99,7 +101,7 @@ async function readNewBlocks(
     throw new ChainError("unavailable", "the node is behind the block it showed before");
   }
   seen.head = head.height;
-  const start = await findCommonBlock(context, chain, known);
+  const start = await findCommonBlock(context, chain, known, head);
   if (start === null) return "stuck";
   // The head was read first: an address handed out before its block was made is in the list.
   const watch = await loadWatch(context, place);
@@ -260,10 +262,13 @@ async function findCommonBlock(
   context: WorkerContext,
   chain: Chain,
   cursor: CursorRow,
+  head: Head,
 ): Promise<CursorRow | null> {
   const here = await chain.block(cursor.height);
-  if (here === null) throw new ChainError("unavailable", "the node lost a block it has shown");
-  if (here.hash === cursor.hash) return cursor;
+  if (here === null && !await isSkipped(chain, cursor.height, head)) {
+    throw new ChainError("unavailable", "the node lost a block it has shown");
+  }
+  if (here?.hash === cursor.hash) return cursor;
   const window = await reading(
     context.pool,
     (db) => selectChainBlocks(db, cursor, cursor.height - 1, WINDOW),
@@ -292,6 +297,17 @@ async function findCommonBlock(
     deposits_lost: lost.length,
   });
   return { ...cursor, height: ancestor.height, hash: ancestor.hash };
+}
+
+/** Whether no block is at a height, where some heights have none: the links of those around it prove that. */
+async function isSkipped(chain: Chain, height: number, head: Head): Promise<boolean> {
+  if (head.count === undefined) return false;
+  const [from, to] = [Math.max(0, height - AROUND), Math.min(head.height, height + AROUND)];
+  const heights: number[] = [];
+  const nothing = { addresses: new Set<string>(), inputs: new Set<string>(), contracts: null };
+  for await (const { block } of chain.scan(from, to, nothing)) heights.push(block.height);
+  return !heights.includes(height) && heights.some((one) => one < height) &&
+    heights.some((one) => one > height);
 }
 
 function networkFields({ chain, network }: CursorRow): { chain: string; network: string } {
