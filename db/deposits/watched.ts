@@ -51,6 +51,7 @@ export async function selectWatchedInputs(db: Db, place: NetworkKey): Promise<st
     select unnest(k.inputs) from displaced_orders d,
       lateral (select inputs from order_attempts where hash = d.hash offset 0) k
     where d.chain = ${place.chain} and d.network = ${place.network}
+      and d.state in ('lost', 'replaced', 'displaced')
     union
     select unnest(k.inputs) from (select hash from chain_orders
         where chain = ${place.chain} and network = ${place.network} and hash is not null

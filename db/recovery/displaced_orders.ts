@@ -3,6 +3,7 @@ import type { NetworkKey } from "../chains/cursors.ts";
 import { placesOfCoins } from "../chains/coin_places.ts";
 import type { Db, Tx } from "../database.ts";
 import { ORDER_COLUMNS, type OrderRow } from "../sending/chain_orders.ts";
+import { isWanted } from "../sending/late_attempts.ts";
 
 /** A transaction that the chain has lost. */
 export interface DisplacedRow {
@@ -96,8 +97,8 @@ export async function selectTaken(
 }
 
 /**
- * Takes what is in a block again that is deep enough, or was lost for long and is not sent again here; what was asked about
- * longest ago is taken first. Oldest first.
+ * Takes what is in a block again that is deep enough, or was lost for long. What was asked about
+ * longest ago is taken first; of what never was, that which no block shows. Oldest first.
  */
 export async function takeDisplacedDue(
   db: Db,
@@ -107,14 +108,12 @@ export async function takeDisplacedDue(
   const rows = await db<DisplacedRow[]>`
     update displaced_orders set asked_at = ${of.at}
     where hash in (
-      select d.hash from (select * from displaced_orders
-          where chain = ${chain} and network = ${network} and state in ('lost', 'replaced', 'displaced')
-          order by hash offset 0) d
-        cross join lateral (select state, nonce from chain_orders where id = d.order_id offset 0) o
-      where d.seen_height <= ${of.settled}
-        or d.state = 'lost' and d.seen_height is null and d.lost_height < ${of.settled}
-          and case o.state when 'failed' then d.told is not distinct from 'succeeded' else o.nonce is null end
-      order by d.asked_at nulls first, coalesce(d.seen_height, d.lost_height), d.hash limit ${of.limit})
+      select hash from displaced_orders
+      where chain = ${chain} and network = ${network} and state in ('lost', 'replaced', 'displaced')
+        and (seen_height is not null or state = 'lost' and (done or told = 'succeeded'))
+        and coalesce(seen_height, lost_height + 1) <= ${of.settled}
+      order by asked_at nulls first, seen_hash is not null, coalesce(seen_height, lost_height), hash
+      limit ${of.limit})
     returning ${db.unsafe(ROW)}`;
   const heightOf = (row: DisplacedRow) => row.seen_height ?? row.lost_height;
   return rows.toSorted((one, other) =>
@@ -131,6 +130,12 @@ export async function selectIsTaken(
   const rows = await tx`
     select from coins where chain = ${chain} and network = ${network} and kept <> spent_by
       and spent_height = ${height} and kept = ${hash} and spent_by = ${by} limit 1`;
+  return rows.length > 0;
+}
+
+/** Whether the transaction of an order that is done is to be sent again where the chain has lost it. */
+export async function selectIsWanted(db: Db, hash: string): Promise<boolean> {
+  const rows = await db`select from order_attempts k where hash = ${hash} and ${isWanted(db)}`;
   return rows.length > 0;
 }
 

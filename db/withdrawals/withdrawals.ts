@@ -254,6 +254,33 @@ export async function updateWithdrawals(
   return updates.flatMap(({ id }) => byId.get(id) ?? []);
 }
 
+/**
+ * Adds to the histories of withdrawals what was found of a transaction, in the order of their ids. An entry of before that
+ * told the same of it gives way to the new one, which counts them: a chain may flip between two blocks for long.
+ */
+export async function noteFound(
+  tx: Tx,
+  ids: readonly string[],
+  entry: HistoryEntry & { hash: string; paid: boolean },
+): Promise<WithdrawalRow[]> {
+  if (ids.length === 0) return [];
+  const told = tx`h.e ->> 'event' = 'found' and h.e ->> 'hash' = ${entry.hash}
+    and h.e -> 'paid' = ${tx.json(entry.paid)}`;
+  const times = tx`sum(coalesce((h.e ->> 'times')::integer, 1)) filter (where ${told})`;
+  const rows = await tx<WithdrawalRow[]>`
+    update withdrawals w set updated_at = ${entry.at}, history = (
+      select coalesce(jsonb_agg(h.e order by h.n) filter (where (${told}) is not true), '[]')
+        || jsonb_strip_nulls(${
+    tx.json(entry as never)
+  }::jsonb || jsonb_build_object('times', ${times} + 1))
+      from jsonb_array_elements(w.history) with ordinality h(e, n))
+    where w.ctid = any (array(
+      select f.ctid from unnest(${`{${ids.join(",")}}`}::text::uuid[]) u(id),
+        lateral (select ctid from withdrawals where id = u.id offset 0) f))
+    returning ${tx(COLUMNS)}`;
+  return rows.toSorted((one, other) => one.id < other.id ? -1 : 1);
+}
+
 /** Changes the free-form part. */
 export async function updateWithdrawalData(
   tx: Tx,

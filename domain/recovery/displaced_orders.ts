@@ -23,17 +23,15 @@ import {
   takeUnannounced,
   upsertDisplaced,
 } from "../../db/recovery/displaced_orders.ts";
-import { selectFoundFor } from "../../db/recovery/found_payments.ts";
 import { selectOrder } from "../../db/sending/chain_orders.ts";
 import { type MinedNonce, selectDisplaced } from "../../db/sending/nonces.ts";
+import { selectAttempts } from "../../db/sending/order_attempts.ts";
 import { liftQuarantine } from "../../db/sending/quarantine.ts";
 import { deleteUnmadeCoins } from "../../db/sending/utxos.ts";
-import { selectBatched } from "../../db/withdrawals/withdrawal_batches.ts";
-import { type HistoryEntry, updateWithdrawals } from "../../db/withdrawals/withdrawals.ts";
 import type { Actor } from "../actor.ts";
 import type { OrderRow } from "../sending/chain_orders.ts";
 import { quarantine } from "../sending/quarantine.ts";
-import { announceAll } from "../withdrawals/withdrawal_settlement.ts";
+import { backAs, type FoundEntry, paidBy, type SeenPayer, tellPayer, tellUsers } from "./payers.ts";
 
 /** An order whose transaction the chain has lost. */
 export interface Displaced {
@@ -56,13 +54,6 @@ export async function displacedBy(db: Db, order: MinedNonce): Promise<Displaced[
   return found;
 }
 
-/** Lists the withdrawals that an order has paid. */
-export async function paidBy(db: Db, order: OrderRow): Promise<string[]> {
-  const paying = [order, ...await selectBatched(db, order.id)];
-  const paid = paying.flatMap((one) => one.purpose === "withdrawal" ? one.reference_id ?? [] : []);
-  return [...paid, ...await selectFoundFor(db, order.id)];
-}
-
 /** What is told of an order: to the users of its withdrawals, and to the operator. */
 export interface News extends Omit<DisplacedNote, "detail" | "announced"> {
   state: "displaced" | "succeeded" | "returned";
@@ -71,7 +62,7 @@ export interface News extends Omit<DisplacedNote, "detail" | "announced"> {
   what: string;
   /** What that means to the books. */
   so: string;
-  entry: Partial<HistoryEntry>;
+  entry: FoundEntry;
 }
 
 /**
@@ -114,6 +105,9 @@ export async function tellTaken(
     ...{ seen: null, detail: null, announced: false },
   }], actor.at);
   await markReturned(tx, { hash: by, seen: by, height });
+  const { fee } = (await selectAttempts(tx, id)).find((one) => one.hash === by) ?? { fee: null };
+  const cost = fee === null ? null : { fee, contract: null };
+  await tellPayer(tx, actor, done.order, { hash, seen: by, height, cost });
   const detail = await tell(tx, actor, place, news);
   await freeCoins(tx, place, [hash, ...news.map((one) => one.hash)]);
   return detail;
@@ -161,7 +155,7 @@ async function tellLost(
 
 /**
  * Tells that a block has a transaction of an order again that was told to be lost. Where nobody was told yet, nothing is
- * told now either.
+ * told now either, but to users by which transaction they are paid where it is another.
  *
  * @returns the reason of the quarantine; null where nothing was told
  */
@@ -169,15 +163,16 @@ export async function tellReturned(
   tx: Tx,
   actor: Actor,
   place: NetworkKey,
-  { hash, seen, height }: { hash: string; seen: string; height: number },
+  { hash, seen, height, cost }: SeenPayer,
 ): Promise<string | null> {
   const row = await lockDisplaced(tx, hash);
   if (row === null || !isUnsettled(row, height)) return null;
+  const order = (await selectOrder(tx, row.order))!;
   if (row.state !== "displaced") {
     await markReturned(tx, { hash, seen, height });
+    await tellPayer(tx, actor, order, { hash, seen, height, cost });
     return null;
   }
-  const order = (await selectOrder(tx, row.order))!;
   const news = [await returnNews(tx, order, row, { seen, height })];
   for (const one of await selectDisplaced(tx, { ...order, hash: seen })) {
     const isOther = one.id !== order.id && one.purpose !== "fill";
@@ -265,7 +260,7 @@ async function lossNews(
     ...{ hash, order: id, ramp, state: "displaced", by, since: height },
     ...{ lost_height: order.height ?? height, seen: null, withdrawals, what },
     so: withdrawals.length > 0 ? unpaid : undone,
-    entry: { hash, reason: `${what}: no transaction pays it` },
+    entry: { hash, paid: false, reason: `${what}: no transaction pays it` },
   };
 }
 
@@ -290,9 +285,7 @@ async function returnNews(
 ): Promise<News> {
   const { id, ramp, purpose } = order;
   const withdrawals = await paidBy(tx, order);
-  const what = seen === hash
-    ? `block ${height} has ${hash} again, which the chain had lost`
-    : `block ${height} has ${seen} in place of ${hash}, which the chain had lost`;
+  const what = backAs(hash, { seen, height });
   return {
     ...{
       hash,
@@ -309,7 +302,7 @@ async function returnNews(
     so: withdrawals.length > 0
       ? `it pays ${withdrawals.join(", ")}, beside whatever was done about that`
       : `what order ${id} (${purpose}) has booked did happen, beside whatever was done about that`,
-    entry: { hash: seen, block: height, reason: `${what}: it is paid by it` },
+    entry: { hash: seen, paid: true, block: height, reason: `${what}: it is paid by it` },
   };
 }
 
@@ -328,13 +321,7 @@ export async function tell(
 ): Promise<string | null> {
   if (news.length === 0) return null;
   const { at } = actor;
-  for (const { withdrawals, entry } of news) {
-    const updates = withdrawals.map((id) => ({
-      ...{ id, change: {} },
-      entry: { at, event: "found" as const, ...entry },
-    }));
-    await announceAll(tx, actor, await updateWithdrawals(tx, updates, at));
-  }
+  for (const { withdrawals, entry } of news) await tellUsers(tx, actor, withdrawals, entry);
   for (const [ramp, told] of Map.groupBy(news, (one) => one.ramp)) {
     const details = told.map(({ what, so }) => `${what}: ${so}`);
     const begun = await quarantine(tx, actor, [ramp], details.join("; "));

@@ -15,7 +15,8 @@ import {
 import { selectOrder } from "../../db/sending/chain_orders.ts";
 import type { Actor } from "../actor.ts";
 import type { OrderRow } from "../sending/chain_orders.ts";
-import { isUnsettled, type News, paidBy, tell } from "./displaced_orders.ts";
+import { isUnsettled, type News, tell } from "./displaced_orders.ts";
+import { paidBy } from "./payers.ts";
 
 /** A block that has a transaction of an order whose own the chain had lost. */
 export interface SeenAgain {
@@ -54,7 +55,10 @@ export async function tellFailed(
     so: withdrawals.length > 0
       ? `no transaction pays ${withdrawals.join(", ")}, which is done`
       : `what order ${order.id} (${order.purpose}) has booked did not happen`,
-    entry: { hash: again.seen, block: again.height, reason: `${what}: no transaction pays it` },
+    entry: {
+      ...{ hash: again.seen, paid: false, block: again.height },
+      reason: `${what}: no transaction pays it`,
+    },
   }]);
 }
 
@@ -88,7 +92,7 @@ export async function tellSucceeded(
       ? `it pays ${withdrawals.join(", ")}, which has failed, beside what was given back`
       : `order ${order.id} (${order.purpose}), which has failed, did what it was to do, and nothing is booked of that`,
     entry: {
-      ...{ hash: again.seen, block: again.height },
+      ...{ hash: again.seen, paid: true, block: again.height },
       reason: `${what}: it is paid by it, beside what was given back`,
     },
   }]);
@@ -131,7 +135,7 @@ export async function tellFailedAgain(
     so: withdrawals.length > 0
       ? `it does not pay ${withdrawals.join(", ")}, beside whatever was done about that`
       : `order ${order.id} (${order.purpose}) did nothing, beside whatever was done about that`,
-    entry: { hash, reason: `${what}: it is not paid by it` },
+    entry: { hash, paid: false, reason: `${what}: it is not paid by it` },
   }]);
 }
 

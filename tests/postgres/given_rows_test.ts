@@ -20,7 +20,12 @@ import {
   takeDisplacedDue,
 } from "../../db/recovery/displaced_orders.ts";
 import { claimFound } from "../../db/recovery/found_payments.ts";
-import { freeUnshown, noteLost, noteUnshown } from "../../db/recovery/lost_blocks.ts";
+import {
+  freeUnshown,
+  noteElsewhere,
+  noteLost,
+  noteUnshown,
+} from "../../db/recovery/lost_blocks.ts";
 import { nextScheduleVersions } from "../../db/sending/chain_orders.ts";
 import { selectMinedLate } from "../../db/sending/late_attempts.ts";
 import { selectOvertaker } from "../../db/sending/overtaken_plans.ts";
@@ -172,6 +177,14 @@ const GIVEN: Record<
       displaced_orders: "(seen_height|hash)",
     },
   ],
+  noteElsewhere: [
+    (tx) =>
+      noteElsewhere(tx, PLACE, {
+        ...{ above: 1, at: AT },
+        shown: hashes.map((hash) => ({ hash, height: 2, block: "b" })),
+      }),
+    { chain_orders: "id", order_attempts: "hash" },
+  ],
   freeUnshown: [
     (tx) => freeUnshown(tx, PLACE, { above: 1, to: 2, shown: hashes }),
     { chain_orders: "(height|id|batch_order_id)", order_attempts: "hash" },
@@ -182,7 +195,7 @@ const GIVEN: Record<
   ],
   takeDisplacedDue: [
     (tx) => takeDisplacedDue(tx, PLACE, { settled: 1, limit: 1, at: AT }),
-    { chain_orders: "id" },
+    { displaced_orders: "(network|hash)" },
   ],
   lowerOnchainBalances: [
     (tx) =>

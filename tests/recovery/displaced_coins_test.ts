@@ -186,7 +186,19 @@ Deno.test({
     deepEqual(await resent(funded), []);
     const what = `${heir.hash} spends what ${after.hash} made, which the chain has lost`;
     equal(await reasonOf(funded), `${what}: no transaction pays ${heir.id}, which is done`);
-    deepEqual(await toldOf(funded, id), []);
+    const { history, chain } = await funded.withdrawal(id);
+    const { at: _, block, ...payer } = history.at(-1);
+    const [{ fee }] = await rowsOf<{ fee: string }>(
+      funded.realm,
+      "select trim_scale(fee / 1e8)::text as fee from order_attempts where hash = $1",
+      [before.hash],
+    );
+    const instead = `block ${block} has ${before.hash} in place of ${after.hash}`;
+    deepEqual(payer, {
+      ...{ event: "found", hash: before.hash, paid: true, cost: fee },
+      reason: `${instead}, which the chain had lost: it is paid by it`,
+    });
+    equal(chain.hash, after.hash, "what it has ended with");
     deepEqual(await toldOf(funded, heir.id), [`${what}: no transaction pays it`]);
     const { displaced } = await reconcileAll(funded);
     deepEqual(displaced, [{

@@ -71,8 +71,8 @@ Deno.test("of payments on Tron that the chain has lost, those are asked about fi
   const [{ hash, height }] = await paidDone(ramped, 1);
   await plant(
     realm,
-    `insert into displaced_orders (hash, order_id, chain, network, ramp, state, since, lost_height, created_at)
-      select 'lost' || g, id, chain, network, ramp, 'lost', 1, g, now()
+    `insert into displaced_orders (hash, order_id, chain, network, ramp, done, state, since, lost_height, created_at)
+      select 'lost' || g, id, chain, network, ramp, true, 'lost', 1, g, now()
       from chain_orders cross join generate_series(1, 5) g where hash = '${hash}'`,
   );
   const [place] = await rowsOf<{ chain: string; network: string }>(
@@ -92,7 +92,7 @@ Deno.test("of payments on Tron that the chain has lost, those are asked about fi
   deepEqual([...new Set(asked)].length, 5);
 });
 
-Deno.test("after a reorganisation on Tron that is deeper than the stored blocks, nodes are asked about those payments alone that blocks do not show again, and these are told", async () => {
+Deno.test("after a reorganisation on Tron that is deeper than the stored blocks, nodes are asked about those payments alone that blocks do not show again, or others than before, and those are told that are lost", async () => {
   await using ramped = await openTronRamp({ total: 500_000_000n });
   const { realm, node } = ramped;
   const [kept, lost] = await paidDone(ramped, 2);
@@ -117,11 +117,11 @@ Deno.test("after a reorganisation on Tron that is deeper than the stored blocks,
     await ramped.follow();
   }
   equal((await rowsOf(realm, halted)).length, 0);
-  const rows = await rowsOf<{ hash: string; state: string }>(
-    realm,
-    "select hash, state from displaced_orders",
-  );
-  deepEqual(rows, [{ hash: lost.hash, state: "displaced" }]);
+  const rows = await rowsOf(realm, "select hash, state, told from displaced_orders order by state");
+  deepEqual(rows, [
+    { hash: lost.hash, state: "displaced", told: "displaced" },
+    { hash: kept.hash, state: "returned", told: null },
+  ]);
   const reason = (await ramped.withdrawal(lost.id)).history.at(-1).reason;
   equal(reason, `the chain has lost ${lost.hash}: no transaction pays it`);
   ok(!(await ramped.withdrawal(kept.id)).history.some(({ reason }: { reason?: string }) => reason));

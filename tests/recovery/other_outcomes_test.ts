@@ -31,8 +31,11 @@ interface Ended {
   goBack(): Promise<void>;
 }
 
-/** Has a withdrawal end, whose destination takes payments, or none. */
-async function end(scene: LateScene, { takes }: { takes: boolean }): Promise<Ended> {
+/** Has a withdrawal end, whose destination takes payments, or none; before its block is scanned, or after. */
+async function end(
+  scene: LateScene,
+  { takes, scanned = true }: { takes: boolean; scanned?: boolean },
+): Promise<Ended> {
   const { funded, poller } = scene;
   const { anvil } = funded;
   const { body: { id } } = await funded.withdraw("1");
@@ -46,7 +49,7 @@ async function end(scene: LateScene, { takes }: { takes: boolean }): Promise<End
   let fork = await anvil.rpc<string>("evm_snapshot");
   if (!takes) await anvil.rpc("anvil_setCode", OUTSIDE, REVERT);
   equal((await funded.finish(id)).status, takes ? "DONE" : "FAILED");
-  await poller.advance();
+  if (scanned) await poller.advance();
   return {
     ...{ id, ...made },
     async goBack() {
@@ -134,7 +137,7 @@ Deno.test("a withdrawal on Ethereum that failed in a final block, which the chai
   deepEqual(await displacedOf(scene), [{ hash: failed.hash, state: "returned", told: null }]);
 });
 
-Deno.test("a withdrawal on Ethereum that is DONE, and fails in another block after a reorganisation beyond the final one, is told to its user and the operator, and so is that it succeeds again", async () => {
+Deno.test("a withdrawal on Ethereum that is DONE, and fails in another block after a reorganisation beyond the final one, is told to its user and the operator, and so is that it succeeds again, and that no block has it any more", async () => {
   await using scene = await openLateScene();
   const { funded } = scene;
   const done = await end(scene, { takes: true });
@@ -161,6 +164,133 @@ Deno.test("a withdrawal on Ethereum that is DONE, and fails in another block aft
   await done.goBack();
   await mineAgain(scene, done, { takes: true, blocks: 200 });
   equal(await quarantineOf(funded), null, "what was told last holds");
+  await done.goBack();
+  await funded.anvil.mine(270);
+  for (let round = 0; round < 3; round++) await scene.poller.advance();
+  const lost = `the chain has lost ${hash}: no transaction pays ${id}, which is done`;
+  equal(await quarantineOf(funded), lost, "and nobody decides that it is sent again");
+  equal(await funded.anvil.rpc("eth_getTransactionByHash", hash), null);
+});
+
+Deno.test("a withdrawal on Ethereum that is DONE, whose block the chain loses, and behind whose nonce nothing waits, is sent again, and told to nobody", async () => {
+  await using scene = await openLateScene();
+  const { funded, poller } = scene;
+  const done = await end(scene, { takes: true });
+  await done.goBack();
+  await funded.anvil.mine(60);
+  for (let round = 0; round < 2; round++) await poller.advance();
+  equal(await paidOut(scene), 0n);
+  await funded.anvil.mine(60);
+  for (let round = 0; round < 3; round++) await poller.advance();
+  equal(await paidOut(scene), COIN);
+  equal(await quarantineOf(funded), null);
+  deepEqual(await displacedOf(scene), [{ hash: done.hash, state: "returned", told: null }]);
+  const { history } = await funded.read(done.id);
+  deepEqual(history.filter(({ event }: { event: string }) => event === "found"), []);
+});
+
+for (const fails of [true, false]) {
+  const told = fails ? "fails in it, is told to its user" : "succeeds in it, is told to nobody";
+  Deno.test(`a withdrawal on Ethereum that is DONE while the scan is behind its block, and that the scan finds in another block and ${told}`, async () => {
+    await using scene = await openLateScene();
+    const { funded } = scene;
+    const done = await end(scene, { takes: true, scanned: false });
+    const { id, hash } = done;
+    await done.goBack();
+    await mineAgain(scene, done, { takes: !fails });
+    const detail = await quarantineOf(funded);
+    const states = (await displacedOf(scene)).map(({ state }) => state);
+    deepEqual(states, [fails ? "displaced" : "returned"]);
+    if (!fails) return equal(detail, null);
+    match(detail ?? "none", new RegExp(`^${hash} failed in block \\d+.*pays ${id}`));
+    match((await funded.read(id)).history.at(-1).reason, /failed in block/);
+  });
+}
+
+Deno.test("a withdrawal on Ethereum whose block a reorganisation takes away, which the scan follows between the word of nodes and its end, is not DONE by that, and is paid", async () => {
+  await using scene = await openLateScene();
+  const { funded, poller } = scene;
+  const { realm, anvil } = funded;
+  const { body: { id } } = await funded.withdraw("1");
+  await funded.advance();
+  let reached = false;
+  const fork = await anvil.rpc<string>("evm_snapshot");
+  for (let round = 0; round < 9 && !reached; round++) {
+    await anvil.mine(3);
+    await funded.advance(async (passed) => {
+      if (passed !== "ending" || reached) return;
+      reached = true;
+      await poller.advance();
+      await anvil.rpc("evm_revert", fork);
+      await anvil.rpc("anvil_dropAllTransactions");
+      await anvil.mine(60);
+      for (let pass = 0; pass < 2; pass++) await poller.advance();
+    });
+  }
+  ok(reached);
+  const states = "select state, error from chain_orders";
+  const [{ state, error }] = await rowsOf<{ state: string; error: string }>(realm, states);
+  ok(state !== "done", state);
+  match(error, /^block \d+ was scanned, and is not the one that has 0x/);
+  await rejects(
+    rowsOf(
+      realm,
+      `update chain_orders set state = 'done', succeeded = true, confirmations = 60, height = 9,
+        block_hash = '0x00', hash = (select hash from order_attempts)`,
+    ),
+    (error) => brokenConstraint(error) === "chain_orders_scanned",
+  );
+  equal((await funded.finish(id)).status, "DONE");
+  equal(await paidOut(scene), COIN);
+  deepEqual(await displacedOf(scene), []);
+});
+
+Deno.test("a withdrawal on Ethereum ends with the hash and the fee of that of its transactions which is mined, and is told which pays it where a reorganisation mines another, once for each", async () => {
+  await using scene = await openLateScene();
+  const { funded, poller } = scene;
+  const { realm, anvil } = funded;
+  const { body: { id } } = await funded.withdraw("1");
+  await funded.advance();
+  const path = `/v1/withdrawals/${id}/speed-up`;
+  equal((await realm.admin.send("POST", path, { speed: "fast" })).status, 200);
+  await funded.advance();
+  const [first, second] = await rowsOf<{ hash: string; raw: string }>(
+    realm,
+    "select hash, raw from order_attempts order by attempt",
+  );
+  let fork = await anvil.rpc<string>("evm_snapshot");
+  await mineInstead(funded, first.raw, 3);
+  const { gasUsed, effectiveGasPrice } = await anvil.rpc<Record<string, string>>(
+    "eth_getTransactionReceipt",
+    first.hash,
+  );
+  const done = await funded.finish(id);
+  deepEqual([done.status, done.chain.hash], ["DONE", first.hash]);
+  const [{ cost }] = await rowsOf<{ cost: string }>(
+    realm,
+    "select (cost * 1e18)::numeric(78)::text as cost from withdrawals",
+  );
+  equal(BigInt(cost), BigInt(gasUsed) * BigInt(effectiveGasPrice));
+  await poller.advance();
+  for (const [round, { hash, raw }] of [second, first, second].entries()) {
+    await anvil.rpc("evm_revert", fork);
+    fork = await anvil.rpc<string>("evm_snapshot");
+    await mineInstead(funded, raw, 60 * (round + 1));
+    for (let pass = 0; pass < 3; pass++) await poller.advance();
+    const { history, chain, status } = await funded.read(id);
+    deepEqual([chain.hash, status], [first.hash, "DONE"]);
+    const told = history.filter(({ event }: { event: string }) => event === "found");
+    const { event: _, at: __, cost: took, ...entry } = told.at(-1);
+    const how = hash === first.hash ? `${hash} again` : `${hash} in place of ${first.hash}`;
+    deepEqual(entry, {
+      ...{ hash, paid: true, block: entry.block, ...(round === 2 ? { times: 2 } : {}) },
+      reason: `block ${entry.block} has ${how}, which the chain had lost: it is paid by it`,
+    });
+    ok(Number(took) > 0);
+    equal(told.length, Math.min(2, round + 1));
+  }
+  equal(await quarantineOf(funded), null);
+  equal(await paidOut(scene), COIN);
 });
 
 Deno.test("of a withdrawal on Ethereum that failed, and that one of two nodes says has succeeded in another block, nothing is told before both do", async () => {

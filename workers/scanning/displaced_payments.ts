@@ -1,7 +1,8 @@
 /**
  * Orders that have ended, and whose transactions the chain has lost beyond the depth of their end: each pass tells of those
  * whose coins another transaction spent, of those that are not sent again here and that no block has any more, of what a
- * block has again, and of what did something else there than its order has booked.
+ * block has again, and of what did something else there than its order has booked. Those with a nonce, of which nobody was
+ * told, are sent again.
  * @module
  */
 import {
@@ -9,19 +10,24 @@ import {
   forgetSeenAgain,
   markDisplacedSeen,
   selectDoneWith,
+  selectIsWanted,
   selectTaken,
   takeDisplacedDue,
   type TakenCoins,
 } from "../../db/recovery/displaced_orders.ts";
+import { selectQuarantine } from "../../db/sending/quarantine.ts";
 import { reading, writing } from "../../db/transaction.ts";
 import { tellReturned, tellTaken, tellUnseen } from "../../domain/recovery/displaced_orders.ts";
+import type { SeenPayer } from "../../domain/recovery/payers.ts";
 import {
   tellFailed,
   tellFailedAgain,
   tellSucceeded,
 } from "../../domain/recovery/other_outcomes.ts";
 import { ChainError } from "../chains/chain.ts";
+import type { TransactionStatus } from "../chains/outgoing.ts";
 import {
+  type Asked,
   type AttemptSearch,
   isDropped,
   isFinal,
@@ -80,6 +86,7 @@ async function askTaken(work: AttemptSearch, taken: TakenCoins): Promise<string 
   if (done === null) return null;
   const { query } = await questionOf(work, { hash, height, order: done.order.id });
   if ((await chain.status({ ...query, since: height })).state !== "dropped") return null;
+  if (done.hashes.includes(taken.by)) warnOfPayer(work, { hash, seen: taken.by, height });
   return await context.step((tx) => tellTaken(tx, context.actor, place, taken));
 }
 
@@ -94,18 +101,26 @@ async function askOne(work: AttemptSearch, row: DisplacedRow): Promise<string | 
   if (isFinal(chain, status, query)) {
     const again = { hash, seen: seen.hash, height: status.block.height };
     const { success } = status;
+    if (success && order.state === "done" && seen.hash !== hash) warnOfPayer(work, again);
+    const cost = { fee: `${status.fee}`, contract: status.feeContract };
     return await context.step((tx) => {
       if (order.state === "failed") {
         return success
           ? tellSucceeded(tx, actor, place, again)
           : tellFailedAgain(tx, actor, place, hash, again);
       }
-      return success ? tellReturned(tx, actor, place, again) : tellFailed(tx, actor, place, again);
+      return success
+        ? tellReturned(tx, actor, place, { ...again, cost })
+        : tellFailed(tx, actor, place, again);
     });
   }
   if (status.state === "mined") return null; // it waits to be deep enough
   if (seen_height !== null) {
     if (isDropped(status)) await context.step((tx) => forgetSeenAgain(tx, hash));
+    return null;
+  }
+  if (order.nonce !== null && order.state !== "failed" && row.told === null) {
+    await sendAgain(work, { order, query }, status);
     return null;
   }
   if (order.state !== "failed") {
@@ -120,6 +135,36 @@ async function askOne(work: AttemptSearch, row: DisplacedRow): Promise<string | 
   }
   if (!isDropped(status)) return null;
   return await context.step((tx) => tellFailedAgain(tx, actor, place, hash, null));
+}
+
+/**
+ * Sends a payment that is done again where no block has it, and nodes do not: otherwise only an order that waits for its nonce
+ * would. In quarantine a newer database may know that it is not to be sent.
+ */
+async function sendAgain(
+  { context, chain }: AttemptSearch,
+  { order, query: { attempts: [signed] } }: Asked,
+  status: TransactionStatus,
+): Promise<void> {
+  const isLacking = status.state === "unseen" || status.state === "pending" && status.lacking;
+  if (!isLacking) return;
+  const { quarantined, wanted } = await reading(context.pool, async (db) => ({
+    quarantined: await selectQuarantine(db, order.ramp),
+    wanted: await selectIsWanted(db, signed.hash),
+  }));
+  if (quarantined !== null || !wanted) return;
+  const { outcome, obstacle } = await chain.broadcast(signed);
+  const told = { order: order.id, hash: signed.hash, outcome, obstacle };
+  context.log("warn", "a payment that is done, and that the chain has lost, is sent again", told);
+}
+
+/** Another fee was paid than is booked: the difference is one of solvency. */
+function warnOfPayer(
+  { context, place }: AttemptSearch,
+  { hash, seen, height }: Pick<SeenPayer, "hash" | "seen" | "height">,
+): void {
+  const told = { ...place, hash, instead: seen, height };
+  context.log("warn", "a payment was made by another of its transactions than is booked", told);
 }
 
 async function tellOperator(
