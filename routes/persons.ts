@@ -104,14 +104,10 @@ export const personRoutes: readonly AnyRoute[] = [
     body: NewSync,
     status: 202,
     answer: SyncStarted,
-    errors: [...PLATFORM, "sync.running", "query.invalid", "permission.scope", "permission.role"],
+    errors: [...PLATFORM, "sync.running", "permission.scope", "permission.role"],
     handle: async (call) => {
       const people = await platformOf(call);
-      const filter = syncFilter(call.body.filter);
-      // The own tables say at once that they do not understand a filter.
-      if (!people.remote) {
-        await people.persons.batch(call.actor, { filter, limit: 1, cursor: null });
-      }
+      const filter = await syncFilter(people, call.actor, call.body.filter);
       return await command(call, (tx) => startSync(tx, call.actor, { ...call.body, filter }));
     },
   }),

@@ -53,7 +53,10 @@ export const withdrawalRoutes: readonly AnyRoute[] = [
     answer: Fee,
     errors: ESTIMATE_ERRORS,
     handle: (call) => {
-      const wanted = check(Estimate, { ...call.query, ...call.body }, "request.invalid");
+      // What neither has is asked of the query, where most send it.
+      const wanted = Object.keys(call.body).length === 0
+        ? check(Estimate, call.query, "query.invalid", "query")
+        : check(Estimate, { ...call.query, ...call.body }, "request.invalid");
       return query(call, (db) => estimateFee(db, call.actor, wanted));
     },
   }),

@@ -12,7 +12,7 @@ import {
 import type { Actor } from "../actor.ts";
 import { type ChainId, explorerUrl } from "../assets.ts";
 import { type ChainAsset, resolveChainAssets } from "../chains/onchain_assets.ts";
-import { DomainError } from "../errors.ts";
+import { invalidQuery } from "../collections/filter.ts";
 import { isId } from "../ids.ts";
 import { DecimalText, fromUnits } from "../money.ts";
 import { assertRealmAdmin } from "../permissions.ts";
@@ -61,7 +61,7 @@ export async function listUnmatchedDeposits(
   assertRealmAdmin(actor);
   const { after, limit } = input;
   if (after !== undefined && !isId(after)) {
-    throw new DomainError("query.invalid", "after is not the id of an unmatched deposit");
+    throw invalidQuery("/after", "not the id of an unmatched deposit");
   }
   const rows = await selectUnmatchedDeposits(db, { after: after ?? null, limit });
   const assets = await resolveChainAssets(db, rows.flatMap((row) => row.asset ?? []));

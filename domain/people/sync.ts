@@ -34,7 +34,7 @@ import { isId, newId, newIds } from "../ids.ts";
 import { enqueue } from "../jobs.ts";
 import { rightsOf } from "../permissions.ts";
 import { parseFilter } from "./list_query.ts";
-import type { PersonBatch } from "./provider.ts";
+import type { PeopleProvider, PersonBatch } from "./provider.ts";
 
 /** Jobs of synchronisations run one at a time. */
 const SERIAL_KEY = "persons.sync";
@@ -77,7 +77,7 @@ export const SyncStarted = z.object({
 /**
  * Starts a synchronisation; one runs at a time.
  *
- * @throws {DomainError} permission.role, permission.scope, query.invalid, sync.running
+ * @throws {DomainError} permission.role, permission.scope, sync.running
  */
 export async function startSync(
   tx: Tx,
@@ -125,15 +125,34 @@ function assertMaySync(actor: Actor): void {
   throw new DomainError("permission.role", "this takes the role manage or admin");
 }
 
-/** Reads the filter of a request. @throws {DomainError} query.invalid */
-export function syncFilter(given: string | Record<string, unknown> | undefined): unknown {
+/**
+ * Reads the filter of a request. The own tables say at once that they do not understand one.
+ *
+ * @throws {DomainError} request.invalid
+ */
+export async function syncFilter(
+  people: PeopleProvider,
+  actor: Actor,
+  given: string | Record<string, unknown> | undefined,
+): Promise<unknown> {
   if (given === undefined) return null;
-  if (typeof given !== "string") return parseFilter(given);
   try {
-    return parseFilter(JSON.parse(given));
+    const filter = parseFilter(typeof given === "string" ? jsonOf(given) : given);
+    if (!people.remote) await people.persons.batch(actor, { filter, limit: 1, cursor: null });
+    return filter;
   } catch (error) {
-    if (!(error instanceof SyntaxError)) throw error;
-    return parseFilter(null);
+    // Lists take the same filters as a parameter; here it stands in the body.
+    if (!(error instanceof DomainError) || error.code !== "query.invalid") throw error;
+    throw new DomainError("request.invalid", error.message, { errors: error.extra.errors });
+  }
+}
+
+/** What a text says as JSON; null where it says nothing. */
+function jsonOf(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return null;
   }
 }
 

@@ -253,20 +253,33 @@ export function queryOf(url: string): Record<string, string | string[]> {
   const from = url.indexOf("?");
   const found: Record<string, string | string[]> = {};
   if (from < 0) return found;
-  const parameters = [...new URLSearchParams(url.slice(from + 1).split("#")[0])];
+  const text = url.slice(from + 1).split("#")[0];
+  const parameters = [...new URLSearchParams(text)];
   if (parameters.length > PARAMETERS_MAX) {
     throw new DomainError("query.invalid", `more than ${PARAMETERS_MAX} parameters`);
   }
   for (const [name, value] of parameters) {
     // An object has no member of this name to keep it in, where a schema would find it.
     if (name === "__proto__") throw faultyParameter(name, "unknown parameter");
-    if (value.includes("\0") || !value.isWellFormed()) {
-      throw faultyParameter(name, "NUL and bytes that are not UTF-8 are not allowed");
+    if (value.includes("\0")) throw faultyParameter(name, "NUL is not allowed");
+    // What is no UTF-8 was replaced by this character, which may also have been sent as it is.
+    if (`${name}${value}`.includes("\ufffd") && !isUtf8(text)) {
+      throw faultyParameter(name, "bytes that are not UTF-8 are not allowed");
     }
     const before = Object.hasOwn(found, name) ? found[name] : undefined;
     found[name] = before === undefined ? value : [before, value].flat();
   }
   return found;
+}
+
+/** Whether escaped bytes are UTF-8; a percent sign that escapes nothing stands for itself. */
+function isUtf8(text: string): boolean {
+  try {
+    decodeURIComponent(text.replaceAll(/%(?![0-9a-f]{2})/gi, "%25"));
+    return true;
+  } catch {
+    return false;
+  }
 }
 
 /** Refuses a query parameter. */

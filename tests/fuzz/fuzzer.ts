@@ -149,6 +149,12 @@ function faultsOf(
     }
   }
   if (isProblem && body.status !== status) faults.push(`${id}: a problem of another status`);
+  // A read without a body has its faults in the path, the query or a header.
+  const isOfBody = body?.code === "request.invalid" && body.errors?.[0]?.in !== "header";
+  if (operation.method === "GET" && isOfBody) faults.push(`${id}: a fault of no body`);
+  const isNowhere = body?.code === "query.invalid" && operation.method === "GET" &&
+    body.errors === undefined && !/^more than|^the answer/.test(body.detail);
+  if (isNowhere) faults.push(`${id}: a fault without its place`);
   if (!headers.get("x-request-id")) faults.push(`${id}: no x-request-id`);
   if (!headers.get("cache-control")) faults.push(`${id}: no cache-control`);
   const leak = LEAK.exec(text)?.[0];

@@ -22,7 +22,23 @@ Deno.test("each fault of a request says where it is: in the body, the query, the
   deepEqual(await send("GET", "/v1/accounts/all?after=x"), [["/after", "query"]]);
   deepEqual(await send("GET", "/v1/audit?after=x"), [["/after", "query"]]);
   deepEqual(await send("GET", "/v1/auth/me?a%2Fb=1"), [["/a~1b", "query"]]);
+  deepEqual(await send("GET", "/v1/deposits/unmatched?after=x"), [["/after", "query"]]);
+  deepEqual(await send("GET", "/v1/withdrawals/estimate?amount=1"), [
+    ["/account", "query"],
+    ["/address", "query"],
+  ]);
   deepEqual(await send("GET", "/v1/accounts/all?search=%00"), [["/search", "query"]]);
+  for (const bytes of ["%ff", "%ed%a0%80", "a%C3", "%EF%BF%BD%fe"]) {
+    deepEqual(await send("GET", `/v1/accounts/all?search=${bytes}`), [["/search", "query"]]);
+  }
+  for (const odd of ["%EF%BF%BD", "%", "100%25", "%zz%EF%BF%BD", "\ufffd"]) {
+    const { status, text } = await realm.admin.send("GET", `/v1/accounts/all?search=${odd}`);
+    equal(status, 200, `${odd}: ${text}`);
+  }
+  const sync = (filter: unknown) => send("POST", "/v1/identities/persons/sync", { filter });
+  for (const filter of ["x", [], { "#or": [] }]) {
+    deepEqual(await sync(filter), [["/filter", undefined]]);
+  }
   const key = { "idempotency-key": "a b" };
   deepEqual(await send("POST", "/v1/identities", {}, key), [["/idempotency-key", "header"]]);
   const stale = { "if-match": "x" };
