@@ -2,6 +2,7 @@
  * The common fields of all entities in the API: ids, times, free-form data, soft deletion. @module
  */
 import { z } from "zod";
+import { isAddressLike } from "./address_shapes.ts";
 import { isDigits, writtenOutLength } from "./json.ts";
 import { isId } from "./ids.ts";
 import { foldName, isFoldable, isPlainName, TOO_LONG_FOLDED, UNPLAIN } from "./names.ts";
@@ -61,10 +62,14 @@ export const AliasCode: z.ZodString = text(200)
   .refine(isPlainName, UNPLAIN)
   .refine(isFoldable, TOO_LONG_FOLDED)
   .refine((alias) => !isId(foldName(alias)), "an alias that reads like an id is not allowed")
+  .refine(
+    (alias) => !isAddressLike(alias, foldName(alias)),
+    "an alias that reads like an address is not allowed",
+  )
   .meta({
     id: "AliasCode",
     description: "Unique in the realm, for accounts and identities together, in any case of its " +
-      "letters, and never in the form of an id. It is found as it was given.",
+      "letters, and never in the form of an id or of an address. It is found as it was given.",
     example: "alice",
   });
 

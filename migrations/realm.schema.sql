@@ -115,6 +115,7 @@ table aliases (
 constraint aliases_account_fkey FOREIGN KEY (account) REFERENCES accounts(id)
 constraint aliases_alias_check CHECK (((length(alias) >= 1) AND (length(alias) <= 200)))
 constraint aliases_alias_key UNIQUE (alias)
+constraint aliases_alias_no_address CHECK ((folded !~ '^(0x[0-9a-f]{40}|(bc|tb|bcrt|t?ltc|rltc)1[02-9ac-hj-np-z]{20,90}|((bitcoincash|bchtest|bchreg):)?[pqrz]([02-9ac-hj-np-z]{41}|[02-9ac-hj-np-z]{60}))$'::text))
 constraint aliases_alias_no_id CHECK ((folded !~ '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$'::text))
 constraint aliases_alias_plain CHECK (is_plain(alias))
 constraint aliases_check CHECK (((type = 'account'::text) = (account IS NOT NULL)))

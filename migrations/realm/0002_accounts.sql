@@ -128,6 +128,8 @@ create table aliases (
   constraint aliases_alias_plain check (is_plain(alias)),
   -- Whoever takes the id of another's account for its alias would be found, and paid, in that one's place.
   constraint aliases_alias_no_id check (folded !~ '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$'),
+  -- The same for an address; of those in base58, which their checksum tells from other codes, the service takes care.
+  constraint aliases_alias_no_address check (folded !~ '^(0x[0-9a-f]{40}|(bc|tb|bcrt|t?ltc|rltc)1[02-9ac-hj-np-z]{20,90}|((bitcoincash|bchtest|bchreg):)?[pqrz]([02-9ac-hj-np-z]{41}|[02-9ac-hj-np-z]{60}))$'),
   constraint aliases_folded_plain check (is_folded(folded, alias))
 );
 comment on column aliases.folded is 'The alias without joiners, case and signs of compatibility: payments are sent by alias, and who took another spelling would be paid in the place of its owner (docs/adr/0018-names.md).';

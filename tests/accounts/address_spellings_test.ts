@@ -1,4 +1,4 @@
-import { deepEqual, equal, ok } from "node:assert/strict";
+import { deepEqual, equal, ok, rejects } from "node:assert/strict";
 import { encodeCashAddress } from "@bitauth/libauth";
 import { addressSpellings } from "../../domain/chains/text_forms.ts";
 import { credit } from "../support/evm_fixture.ts";
@@ -134,4 +134,44 @@ Deno.test("an address whose case counts has one spelling", async () => {
       "no address",
     ]
   ) deepEqual(await addressSpellings(text), [text]);
+});
+
+const PLAIN = [
+  "0x70997970C51812dc3A010C7d01b50e0d17dc79C8",
+  "bc1qar0srrr7xfkvy5l643lydnw9re59gtzzwf5mdq",
+  "bitcoincash:qpm2qsznhks23z7629mms6s5cwef74vcwvy22gdx6a",
+  "qpm2qsznhks23z7629mms6s5cwef74vcwvy22gdx6a",
+];
+const BASE58 = [
+  "1A1zP1eP5QGefi2DMPTfTL5SLmv7DivfNa",
+  "DH5yaieqoZN36fDVciNyRueRGvGLR3mr7L",
+  "TR7NHqjeKQxGTCi8q8ZY4pL8otSzgjLj6t",
+  "EPjFWdd5AufqSSqeM2qN1xzybapC8G4wEGGkZwyTDt1v",
+];
+
+test("no alias reads like an address of a chain: who pays it there would pay its owner", async (realm) => {
+  const thief = await realm.user();
+  const target = { type: "identity", identity: thief.identity };
+  const spellings = PLAIN.flatMap((one) => [one, one.toUpperCase()]);
+  for (const alias of [...spellings, ...BASE58]) {
+    const { status, body } = await thief.send("POST", "/v1/aliases", { alias, ...target });
+    deepEqual([status, body.errors?.[0].path], [400, "/alias"], alias);
+  }
+  for (const address of PLAIN) {
+    const insert = realm.command((tx) =>
+      tx`insert into aliases (id, alias, folded, type, identity, owner, created_at)
+        values (gen_random_uuid(), ${address}, ${address.toLowerCase()}, 'identity', ${thief.identity}, ${thief.id}, now())`
+        .then(() => {})
+    );
+    await rejects(insert, { constraint_name: "aliases_alias_no_address" });
+  }
+  // One sign of the checksum is another, and codes of other systems.
+  const codes = [
+    "1A1zP1eP5QGefi2DMPTfTL5SLmv7DivfNb",
+    "2naFuXcYTSQ3aFcqnzvAdQ3Tv37",
+    "a".repeat(40),
+  ];
+  for (const alias of codes) {
+    equal((await thief.send("POST", "/v1/aliases", { alias, ...target })).status, 201, alias);
+  }
 });
