@@ -89,7 +89,7 @@ export function writtenOutLength({ digits }: Digits): number {
  * @throws {DomainError} request.malformed for text that is not JSON; request.invalid for nesting deeper
  *   than 64, for more than 40 000 members of one object or array or for more of anything than the
  *   bounds, for text that no database row can store (NUL, lone surrogates), for a member
- *   `__proto__` and for absurd numbers
+ *   `__proto__`, for two members of one name and for absurd numbers
  */
 export function parseJson(text: string, bounds = USUAL, counts?: JsonCounts): unknown {
   const seen = scan(text, bounds, counts);
@@ -114,7 +114,19 @@ function parsed(seen: Scan): unknown {
   } catch {
     throw new DomainError("request.malformed", "the body is not valid JSON");
   }
+  // Readers differ in which of two counts: a gateway would have seen another request than is served.
+  if (seen.names > 1 && namesIn(value) < seen.names) {
+    throw invalidField("", "an object has two members of one name");
+  }
   return seen.literals.length === 0 ? value : restore(value, seen.literals);
+}
+
+/** Counts the named members of all objects in a value. */
+function namesIn(value: unknown): number {
+  if (typeof value !== "object" || value === null) return 0;
+  const items = Object.values(value);
+  const own = Array.isArray(value) ? 0 : items.length;
+  return items.reduce((sum: number, item) => sum + namesIn(item), own);
 }
 
 /** Found in every text with a number that is kept as written, and in few others. */
@@ -173,6 +185,8 @@ interface Scan {
   excess: string | null;
   /** Whether a string holds an escape. */
   escapes: boolean;
+  /** Named members of all objects in this text. */
+  names: number;
 }
 
 /**
@@ -210,7 +224,7 @@ function scan(text: string, bounds: JsonBounds | null, counts: JsonCounts = newC
       if (++commas[depth] >= MEMBERS_MAX) excess = TOO_BROAD;
       else if (members > bounds.members) excess = tooMany("members", bounds.members);
     } else if (c === 0x3a) {
-      if (bounds !== null && ++names > bounds.names) excess = tooMany("names", bounds.names);
+      if (++names > (bounds?.names ?? Infinity)) excess = tooMany("names", bounds!.names);
     } else if (c === 0x2d || (c >= 0x30 && c <= 0x39)) {
       const start = i;
       while (isNumeric(text.charCodeAt(i + 1))) i++;
@@ -228,11 +242,12 @@ function scan(text: string, bounds: JsonBounds | null, counts: JsonCounts = newC
       copied = i + 1;
     }
   }
+  const own = names - counts.names;
   counts.members = members;
   counts.names = names;
   counts.numbers += literals.length;
   const marked = literals.length === 0 ? text : pieces.join("") + text.slice(copied);
-  return { text: marked, literals, excess, escapes };
+  return { text: marked, literals, excess, escapes, names: own };
 }
 
 /** Nothing was read yet. */

@@ -195,14 +195,14 @@ Deno.test("a long body is read as a short one is, wherever it is cut", async () 
   );
   const exact = `{"a":["${filler}",1.10,12345678901234567890,"${filler}",-0]}`;
   equal(JSON.stringify(await parseLongJson(exact, MANY)), exact);
-  const twice = `{"a":["${filler}",1],"a":["${filler}",2,"${filler}"]}`;
-  deepEqual(await parseLongJson(twice, MANY), JSON.parse(twice));
 });
 
 Deno.test("a long body is refused for the same faults as a short one, wherever it is cut", async () => {
   const filler = `"${"x".repeat(70_000)}"`;
   const refused = async (text: string, code: string) =>
     await rejects(parseLongJson(text, MANY), { code }, `${text.slice(0, 20)}…${text.slice(-20)}`);
+  await refused(`{"a":[${filler},1],"a":[${filler},2,${filler}]}`, "request.invalid");
+  await refused(`{"a":[${filler},1,{"b":1,"b":2}]}`, "request.invalid");
   for (
     const end of [
       ...["", ",", "]", "}", ",]}", ",,1]}", "],", "}}", "]]", "]}]", "]}}", ",1]", ",1}]", "]} 1"],
@@ -214,7 +214,7 @@ Deno.test("a long body is refused for the same faults as a short one, wherever i
   }
   await refused(`{"a":[,${filler},1]}`, "request.malformed");
   await refused(`{"a":[${filler},,${filler}]}`, "request.malformed");
-  await refused(`{"a":[x,${filler},1],"a":[${filler},1]}`, "request.malformed");
+  await refused(`{"a":[x,${filler},1],"b":[${filler},1]}`, "request.malformed");
   await refused(`{"a":[${filler},"\\u0000"]}`, "request.invalid");
   await refused(`{"a":[${filler},{"__proto__":1}]}`, "request.invalid");
   await refused(`{"a":[${filler},${"[".repeat(63)}${"]".repeat(63)}]}`, "request.invalid");

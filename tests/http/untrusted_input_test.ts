@@ -142,6 +142,33 @@ test("free-form objects keep every number as written, and lose no member in sile
   }
 });
 
+test("an object with two members of one name is refused: a gateway may have read the other one", async (realm) => {
+  const send = (body: string, path = "/v1/identities") => realm.admin.send("POST", path, body);
+  const twice = [
+    '{"data":{},"data":{"n":1}}',
+    '{"data":{"a":[{"n":1.5,"n":2.5}]}}',
+    '{"data":{"n":1,"\\u006e":2}}',
+    '{"data":{"a":{},"a":{}},"type":"neutral"}',
+  ];
+  for (const body of twice) {
+    const answer = await send(body);
+    deepEqual([answer.status, answer.body.code], [400, "request.invalid"], body);
+  }
+  equal((await send('{"data":{"a":{"a":[{"a":":"},{"a":1.5}]},"b":"{\\"b\\":1,"}}')).status, 201);
+  // Of a long body each part is looked at.
+  const one = '{"source":{"account":"x"},"destination":{"account":"y"},"value":"1"}';
+  const many = (last: string) => `{"transactions":[${`${one},`.repeat(1500)}${last}]}`;
+  const path = "/v1/transactions/batch";
+  const odd = await send(many(one.replace('"1"', '"1","value":"2"')), path);
+  deepEqual([odd.status, odd.body.code], [400, "request.invalid"]);
+  ok(/two members/.test(odd.body.detail), odd.text);
+  const even = await send(many(one), path);
+  ok(!/two members/.test(even.text), even.text);
+  const filter = encodeURIComponent('{"id":"x","id":{"$exists":true}}');
+  const listed = await realm.admin.send("GET", `/v1/accounts/all?query=${filter}`);
+  deepEqual([listed.status, listed.body.code], [400, "query.invalid"]);
+});
+
 test("64 KiB of a free-form object are bytes, not letters", async (realm) => {
   const of = (text: string) => realm.admin.send("POST", "/v1/identities", { data: { text } });
   equal((await of("€".repeat(21_000))).status, 201);
