@@ -9,6 +9,7 @@ import { keepNetworksKnown } from "../routes/http/health.ts";
 import { openLimits } from "../routes/http/rate_limits.ts";
 import { probeDelays, requestMetricsOf } from "../routes/http/request_metrics.ts";
 import type { Services } from "../routes/http/services.ts";
+import { openUntaken } from "../routes/http/untaken_answers.ts";
 import { openEnding } from "../routes/http/shutdown.ts";
 import { openPeople } from "../workers/gateways/people/people.ts";
 import type { Runner } from "../workers/jobs/runner.ts";
@@ -60,9 +61,13 @@ export async function start(
     else log("warn", "the primary answers lists: the replica does not", { fault });
   });
   const padding = openPadding();
+  const untaken = openUntaken(services);
   const server = listen(config, (request, info) => {
     const { hostname, port } = info.remoteAddr;
-    const answer = endingUnread(request, info, () => app(request, hostname));
+    const counted = (answer: Response) =>
+      untaken(request, { answer, sending: info, connection: info.remoteAddr });
+    const given = endingUnread(request, info, () => app(request, hostname));
+    const answer = given instanceof Promise ? given.then(counted) : counted(given);
     return padding.isDue(port) ? padding.add(answer) : answer;
   });
   const endReading = keepNetworksKnown(services);

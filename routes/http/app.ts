@@ -33,7 +33,7 @@ import { described } from "./answer_headers.ts";
 import { methodsOf, noRoute, openUnrouted, requestIdOf, tellMethods } from "./unrouted.ts";
 import { requestMetricsOf } from "./request_metrics.ts";
 import type { LimitHeaders } from "./rate_limits.ts";
-import { problem, send } from "./responses.ts";
+import { problem, send, withoutBody } from "./responses.ts";
 import type { AnyRoute, Call, Reply } from "./route.ts";
 import { allRoutes } from "./route_list.ts";
 import { type BodyHold, openBodyHold, openWebhookHold, SMALL } from "./body_memory.ts";
@@ -132,12 +132,15 @@ export function createApp(services: Services, platformKey: string): App {
       const refused = new DomainError("request.malformed", "a HEAD has no body");
       return unrouted(request, address, refused);
     }
-    // The server sends the headers of the GET's answer, with its length and without its body.
-    const asked = request.method === "HEAD" ? new Request(request, { method: "GET" }) : request;
+    const isHead = request.method === "HEAD";
+    const asked = isHead ? new Request(request, { method: "GET" }) : request;
     const serve = fixed.get(`${asked.method} ${pathOf(asked.url)}`);
     const given = isTracing() && isTrusted(connection, proxies) ? headers.get("traceparent") : null;
     const origin = { address, traceparent: given };
-    return serve === undefined ? hono.fetch(asked, origin) : serve(asked, origin, NO_PARAMS);
+    const answer = serve === undefined
+      ? hono.fetch(asked, origin)
+      : serve(asked, origin, NO_PARAMS);
+    return isHead ? withoutBody(answer) : answer;
   };
   const cors = openCors(services.config.corsOrigins);
   if (cors === null) return app;

@@ -4,6 +4,7 @@
  *
  * @module
  */
+import { withOtherHeaders } from "./responses.ts";
 import type { RequestHeaders } from "./underlying_request.ts";
 
 /** Adds to an answer what the page's browser must be told. */
@@ -50,6 +51,6 @@ export function openCors(origins: readonly string[]): Cors | null {
         added.set("access-control-max-age", KEPT_S);
       } else added.set("access-control-expose-headers", READ);
     }
-    return new Response(answer.body, { status: answer.status, headers: added });
+    return withOtherHeaders(answer, added);
   };
 }

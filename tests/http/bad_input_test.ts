@@ -1,3 +1,4 @@
+import { askHttp2 } from "../support/http2.ts";
 import { deepEqual, equal, match, ok } from "node:assert/strict";
 import { createApp } from "../../routes/http/app.ts";
 import { endingUnread } from "../../routes/http/body_streams.ts";
@@ -298,6 +299,18 @@ Deno.test("over a real socket a HEAD has the length of the GET and no body, and 
     deepEqual([head.status, head.body], [get.status, ""], path);
     equal(head.length, new TextEncoder().encode(get.body).length, path);
   }
+  // The server also speaks HTTP/2 to a client that begins with it: there a body would be sent, to its dismay.
+  const asked = ["GET /v1/auth/me", "HEAD /v1/auth/me", "HEAD /v1/nowhere", "HEAD /v1/events"];
+  const second = await askHttp2(
+    port,
+    asked.map((line) => line.split(" ")).map(([method, path]) => ({
+      method,
+      path,
+      key: realm.admin.key,
+    })),
+  );
+  const bare = ["headers", "end"];
+  deepEqual(second.map(({ frames }) => frames), [["headers", "data", "end"], bare, bare, bare]);
   const me = "GET /v1/auth/me HTTP/1.1";
   for (
     const host of ["a.b:", "A.B", "a.b.", "a_b", "[::FFFF:1.2.3.4]:8080", "999.1.1.1", "[::1]:"]

@@ -5,6 +5,8 @@ import { PROBLEMS } from "../../routes/http/problems.ts";
 import { createApp } from "../../routes/http/app.ts";
 import { operationId } from "../../routes/http/openapi_names.ts";
 import { allRoutes } from "../../routes/http/route_list.ts";
+import { openUntaken } from "../../routes/http/untaken_answers.ts";
+import { askHttp2 } from "../support/http2.ts";
 import { PLATFORM_KEY, testRealm } from "../support/realm.ts";
 import { sharing } from "../support/sharing.ts";
 
@@ -209,6 +211,29 @@ test("the OpenAPI document is encoded once, not for each caller", async (realm) 
     TextEncoder.prototype.encode = encode;
   }
   ok(longest < 10_000, `${longest} characters`);
+});
+
+test("of answers that a caller does not take, a connection of HTTP/2 holds a few megabytes", async (realm) => {
+  const app = createApp(realm.services, PLATFORM_KEY);
+  const untaken = openUntaken(realm.services);
+  await using server = Deno.serve(
+    { port: 0, hostname: "127.0.0.1", onListen: () => {} },
+    async (request, sending) => {
+      const answer = await app(request, "127.0.0.1");
+      return untaken(request, { answer, sending, connection: sending.remoteAddr });
+    },
+  );
+  const { port } = server.addr;
+  const { text: { length } } = await realm.nobody("GET", "/v1/openapi.json");
+  const asked = Array(60).fill({ method: "GET", path: "/v1/openapi.json" });
+  const given = (await askHttp2(port, asked, false)).filter(({ isOk }) => isOk).length;
+  ok(given > 1 && given * length <= 16 * 1024 * 1024, `${given} of ${asked.length}`);
+  // What is taken is not counted any more, and other connections never were.
+  const path = "/v1/openapi.json";
+  for (let i = 0; i < given + 2; i++) {
+    const answer = await fetch(`http://127.0.0.1:${port}${path}`);
+    deepEqual([answer.status, (await answer.text()).length], [200, length]);
+  }
 });
 
 test("the reference keeps no key in the browser", async (realm) => {
