@@ -4887,7 +4887,7 @@ export interface components {
             person: components["schemas"]["PersonFields"];
         };
         /**
-         * @description Unique in the realm, for accounts and identities together, in any case of its letters, and never in the form of an id. It is found as it was given.
+         * @description Unique in the realm, for accounts and identities together, in any case of its letters, and never in the form of an id or of an address. It is found as it was given.
          * @example alice
          */
         AliasCode: string;
@@ -7484,7 +7484,7 @@ export interface components {
             };
         };
         /** @description Success */
-        Answer: {
+        Answer2: {
             headers: {
                 [name: string]: unknown;
             };
@@ -7640,7 +7640,7 @@ export interface components {
             };
         };
         /** @description Success */
-        Answer2: {
+        Answer4: {
             headers: {
                 [name: string]: unknown;
             };
@@ -9036,7 +9036,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            200: components["responses"]["Answer"];
+            200: components["responses"]["Answer2"];
         };
     };
     listUserLogins: {
@@ -9064,7 +9064,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            200: components["responses"]["Answer"];
+            200: components["responses"]["Answer2"];
         };
     };
     endUserLogin: {
@@ -9079,7 +9079,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            200: components["responses"]["Answer"];
+            200: components["responses"]["Answer2"];
         };
     };
     listApiKeys: {
@@ -14149,7 +14149,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            200: components["responses"]["Answer2"];
+            200: components["responses"]["Answer4"];
         };
     };
     getReferenceAsset: {
@@ -14189,7 +14189,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            200: components["responses"]["Answer2"];
+            200: components["responses"]["Answer4"];
         };
     };
     getGuides: {
@@ -14201,7 +14201,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            200: components["responses"]["Answer2"];
+            200: components["responses"]["Answer4"];
         };
     };
     getGuide: {
@@ -14216,7 +14216,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            200: components["responses"]["Answer2"];
+            200: components["responses"]["Answer4"];
         };
     };
     checkLiveness: {

@@ -8,7 +8,7 @@ import { DomainError, type ErrorCode } from "../../domain/errors.ts";
 import { PROBLEMS } from "./problems.ts";
 import { basePathOf } from "./request_targets.ts";
 import { searchIndex } from "./guides.ts";
-import { prepare, type Prepared, replyPrepared } from "./prepared_texts.ts";
+import { prepare, type Prepared, replyPrepared, UNCHANGED } from "./prepared_texts.ts";
 import { type AnyRoute, type Call, type Reply, route } from "./route.ts";
 
 /** An asset of the reference: its type, and how its text is loaded when first asked for. */
@@ -120,6 +120,7 @@ export const docsRoutes: readonly AnyRoute[] = [
     summary: "An asset of the reference",
     alternatives: ["text/javascript", "text/css", "application/json", "image/svg+xml"],
     params: z.strictObject({ name: z.string() }),
+    others: UNCHANGED,
     errors: ["route.not_found"],
     handle: (call) => readAsset(call, call.params.name),
   }),

@@ -7,7 +7,7 @@ import { z } from "zod";
 import { DomainError } from "../../domain/errors.ts";
 import { nameOf, PAGES, SECTIONS } from "./guide_pages.ts";
 import type { GuideText } from "./guide_text.ts";
-import { breathe, prepare, type Prepared, replyPrepared } from "./prepared_texts.ts";
+import { breathe, prepare, type Prepared, replyPrepared, UNCHANGED } from "./prepared_texts.ts";
 import { basePathOf } from "./request_targets.ts";
 import { type AnyRoute, type Call, type Reply, route } from "./route.ts";
 
@@ -25,6 +25,7 @@ const page = {
   status: 200,
   type: "text/html",
   answer: z.string(),
+  others: UNCHANGED,
 } as const;
 
 /** The routes of the guides. They stand behind those of the reference's assets. */

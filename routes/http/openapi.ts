@@ -6,7 +6,7 @@
  */
 import { z } from "zod";
 import { operationId } from "./openapi_names.ts";
-import { createProblemWriter, problemSchema } from "./openapi_problems.ts";
+import { ALLOWANCE, createProblemWriter, problemSchema } from "./openapi_problems.ts";
 import { createSchemaWriter, type Json, type SchemaWriter } from "./openapi_schemas.ts";
 import { HEADERS, SECURITY, SECURITY_SCHEMES, SERVICE, TAGS } from "./openapi_texts.ts";
 import { basePathOf } from "./request_targets.ts";
@@ -17,7 +17,7 @@ import {
   readExamples,
   shownIn,
 } from "./openapi_examples.ts";
-import { breathe, prepare, type Prepared, replyPrepared } from "./prepared_texts.ts";
+import { breathe, prepare, type Prepared, replyPrepared, UNCHANGED } from "./prepared_texts.ts";
 import { type AnyRoute, route } from "./route.ts";
 import { describeWebhooks } from "./openapi_webhooks.ts";
 import type { Services } from "./services.ts";
@@ -50,6 +50,7 @@ export function openapiRoutes(routes: () => AnyRoute[]): AnyRoute[] {
       access: "open",
       status: 200,
       answer: z.object({ openapi: z.string() }),
+      others: UNCHANGED,
       errors: [],
       handle: async (call) => replyPrepared(call, await documentFor(call.services)),
     }),
@@ -196,6 +197,9 @@ function successes(each: AnyRoute, schemas: SchemaWriter, examples: Examples): J
   };
   const headers = headersOf(successHeaders(each));
   const found: Json = { [each.status]: { description: "Success", headers, content } };
+  if (each.method === "GET" && tableOf(each) !== null) {
+    found[304] = { description: "The client has this answer: `if-none-match` names it.", headers };
+  }
   for (const [status, { description, answer }] of Object.entries(each.others ?? {})) {
     found[status] = {
       description,
@@ -215,16 +219,8 @@ function successes(each: AnyRoute, schemas: SchemaWriter, examples: Examples): J
 
 function successHeaders(each: AnyRoute): string[] {
   const names = ["x-request-id"];
-  if (each.access === "user" && each.cost !== "none") {
-    names.push(
-      "ratelimit",
-      "ratelimit-policy",
-      "ratelimit-limit",
-      "ratelimit-remaining",
-      "ratelimit-reset",
-      "x-credits-remaining",
-    );
-  }
+  const isCounted = each.access === "user" || each.access === "application";
+  if (isCounted && each.cost !== "none") names.push(...ALLOWANCE);
   if (isKeyed(each)) names.push("idempotency-replayed");
   if (each.waits) names.push("preference-applied");
   if (tableOf(each) !== null) names.push("etag");

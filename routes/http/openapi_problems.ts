@@ -51,9 +51,15 @@ const NAMES: Readonly<Record<number, string>> = {
   503: "Unavailable",
   504: "UpstreamTimeout",
 };
+/** Headers that say what is left to a realm. */
+export const ALLOWANCE: readonly string[] = [
+  ...["ratelimit", "ratelimit-policy", "ratelimit-limit", "ratelimit-remaining"],
+  ...["ratelimit-reset", "x-credits-remaining"],
+];
 const HEADERS: Readonly<Record<number, readonly string[]>> = {
   401: ["www-authenticate"],
-  429: ["retry-after"],
+  402: ALLOWANCE,
+  429: ["retry-after", ...ALLOWANCE],
   503: ["retry-after"],
 };
 

@@ -4,7 +4,7 @@
  * @module
  */
 import { hash } from "node:crypto";
-import type { Call, Reply } from "./route.ts";
+import type { AnyRoute, Call, Reply } from "./route.ts";
 import { isKnown } from "./preconditions.ts";
 import { choiceOf } from "./validation.ts";
 
@@ -16,6 +16,11 @@ export interface Prepared {
   /** Without quotes. */
   tag: string;
 }
+
+/** The answer to a client that has the text, as routes declare it. */
+export const UNCHANGED: NonNullable<AnyRoute["others"]> = {
+  304: { description: "The client has this answer: `if-none-match` names it." },
+};
 
 /** Bytes that are compressed in one step: a millisecond or two. */
 const PIECE = 32 * 1024;
