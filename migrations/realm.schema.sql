@@ -1927,6 +1927,7 @@ CREATE INDEX sweeps_ended ON sweeps USING btree (account, id) WHERE (state = ANY
 CREATE INDEX sweeps_open ON sweeps USING btree (chain, network, id) WHERE (state <> ALL (ARRAY['done'::text, 'failed'::text]))
 CREATE INDEX sweeps_ramp ON sweeps USING btree (ramp) WHERE (state <> ALL (ARRAY['done'::text, 'failed'::text]))
 CREATE INDEX sweeps_recent ON sweeps USING btree (chain, network, updated_at)
+CREATE TRIGGER sweeps_owed AFTER UPDATE ON sweeps FOR EACH ROW WHEN (((new.ahead > (0)::numeric) OR (new.borne > (0)::numeric))) EXECUTE FUNCTION check_sweep_owed()
 
 table token_proofs (
   chain text not null
@@ -3263,6 +3264,24 @@ begin
       using errcode = 'check_violation', constraint = 'addresses_stock';
   end if;
   return new;
+end $function$;
+
+CREATE OR REPLACE FUNCTION check_sweep_owed()
+ RETURNS trigger
+ LANGUAGE plpgsql
+ SET search_path TO 'realm', 'pg_temp'
+AS $function$
+begin
+  if old.state in ('done', 'failed') and (new.ahead > old.ahead or new.borne > old.borne) or new.state = 'failed'
+    and old.state <> 'failed' and new.ahead > 0 and not exists (
+      select from chain_orders o join accounts a on a.id = new.account
+      where o.id = new.order_id and o.state = 'failed' and new.ahead * ('1e' || a.decimals)::numeric <= o.fee - coalesce((
+        select sum(g.amount) from chain_orders g
+        where g.reference_id = new.id and g.purpose = 'gas' and g.id > o.id and g.state = 'done'), 0)) then
+    raise exception 'the account of sweep % is owed less for it', new.id
+      using errcode = 'check_violation', constraint = 'sweeps_owed';
+  end if;
+  return null;
 end $function$;
 
 CREATE OR REPLACE FUNCTION check_taken_back()

@@ -41,3 +41,14 @@ export async function isTakenBeside(
       and id > ${id}) as taken`;
   return row.taken;
 }
+
+/** Adds up the gas that has arrived for the cancellation of a sweep, in base units. */
+export async function sumGasArrived(
+  db: Db,
+  { id, reference_id }: Pick<OrderRow, "id" | "reference_id">,
+): Promise<bigint> {
+  const [row] = await db<{ units: string }[]>`
+    select coalesce(sum(amount), 0)::text as units from chain_orders
+    where reference_id = ${reference_id} and purpose = 'gas' and id > ${id} and state = 'done'`;
+  return BigInt(row.units);
+}

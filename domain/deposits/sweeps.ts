@@ -6,7 +6,7 @@
  */
 import type { LedgerTx } from "../../db/transaction.ts";
 import type { Tx } from "../../db/database.ts";
-import { isTakenBeside } from "../../db/deposits/emptied_sweeps.ts";
+import { isTakenBeside, sumGasArrived } from "../../db/deposits/emptied_sweeps.ts";
 import { holdWaiting } from "../../db/jobs.ts";
 import { type DepositRow, selectDeposits } from "../../db/deposits/deposits.ts";
 import { selectOrder } from "../../db/sending/chain_orders.ts";
@@ -256,14 +256,14 @@ export async function settleSweep(tx: LedgerTx, actor: Actor, order: OrderRow): 
   if (sweep.order_id !== order.id) return;
   const sweepable = (await selectSweepable(tx, sweep.account))!;
   // Where nothing was left to sweep the house pays for the cancellation, by gas that the ramp sent for it, or by a deposit
-  // that came before that: its account is given back what the cancellation took of it.
+  // that came while none had arrived: its account is given back what the cancellation took of it.
   const isGasSent = sweep.gas_order !== null && sweep.gas_order > order.id;
   const isSpared = (isGasSent || await isTakenBeside(tx, sweep)) &&
     await isBorneByHouse(tx, order);
   const paying = isSpared ? { ...sweepable, free: "0" } : sweepable;
   const { fee, borne } = await bookFee(tx, actor, paying, order);
   if (borne !== "0" && !isSpared) await updateSweep(tx, sweep.id, { borne });
-  if (borne !== "0" && isSpared && !isGasSent) await updateSweep(tx, sweep.id, { ahead: borne });
+  if (borne !== "0" && isSpared) await noteLent(tx, sweepable, { sweep, order });
   if (order.state === "done" && order.contract === "") {
     const moved = BigInt(order.amount ?? 0);
     return await settleDone(tx, actor, sweep, { order, fee, arrived: moved });
@@ -280,6 +280,16 @@ export async function settleSweep(tx: LedgerTx, actor: Actor, order: OrderRow): 
   // may pass.
   const passes = order.state !== "failed" || order.fault === "fee_exceeded" || isSpared;
   if (passes) await scheduleSweep(tx, actor, sweep.account, actor.at + RETRY_MS);
+}
+
+/** Records what a deposit paid for a cancellation: the part of its fee for which no gas had arrived. */
+async function noteLent(
+  tx: LedgerTx,
+  { decimals }: SweepableRow,
+  { sweep, order }: { sweep: SweepRow; order: OrderRow },
+): Promise<void> {
+  const lent = BigInt(order.fee!) - await sumGasArrived(tx, order);
+  if (lent > 0n) await updateSweep(tx, sweep.id, { ahead: fromUnits(lent, decimals) });
 }
 
 /**

@@ -575,6 +575,24 @@ comment on column sweeps.strikes is 'Attempts in a row, with this one, that the 
 comment on column sweeps.beside is 'Books a transaction that was found while that of the account''s open sweep was sent too: both may be mined.';
 comment on column sweeps.state is 'new, waiting (dust: worth less than its fee), topping (gas sent), topped, sweeping, done, failed.';
 
+-- What an account is owed for a sweep is recorded once, when that ends, and only paid after that. A failed sweep moved
+-- nothing: it owes the fee of its cancellation at most, less the gas that had arrived for that.
+create function check_sweep_owed() returns trigger language plpgsql as $$
+begin
+  if old.state in ('done', 'failed') and (new.ahead > old.ahead or new.borne > old.borne) or new.state = 'failed'
+    and old.state <> 'failed' and new.ahead > 0 and not exists (
+      select from chain_orders o join accounts a on a.id = new.account
+      where o.id = new.order_id and o.state = 'failed' and new.ahead * ('1e' || a.decimals)::numeric <= o.fee - coalesce((
+        select sum(g.amount) from chain_orders g
+        where g.reference_id = new.id and g.purpose = 'gas' and g.id > o.id and g.state = 'done'), 0)) then
+    raise exception 'the account of sweep % is owed less for it', new.id
+      using errcode = 'check_violation', constraint = 'sweeps_owed';
+  end if;
+  return null;
+end $$;
+create trigger sweeps_owed after update on sweeps
+  for each row when (new.ahead > 0 or new.borne > 0) execute function check_sweep_owed();
+
 create table deposit_apps (
   id uuid primary key,
   account uuid not null,

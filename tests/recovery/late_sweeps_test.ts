@@ -260,18 +260,19 @@ Deno.test("a sweep on Ethereum beside which a late one left nothing is canceled 
   deepEqual(await driftsOf(fixture), [["ETH", "0"]]);
 });
 
-Deno.test("a deposit that pays for such a cancellation, because it came before the gas for it, is forwarded whole, at the house's cost", async () => {
-  const { fixture, virtual, address } = await openBeside();
-  await using _ = fixture;
+/** A deposit that pays for a cancellation is forwarded whole, and the house bears what it paid for that. */
+async function assertLent(
+  { fixture, virtual, address }: Awaited<ReturnType<typeof openBeside>>,
+  awaitGas: () => Promise<readonly { state: string }[]>,
+): Promise<void> {
   const { realm, anvil } = fixture;
   await mineUntil(fixture, async () => (await fixture.account(virtual)).balance.total !== "0");
   const swept = (await fixture.account(virtual)).balance.total;
   await rowsOf(realm, "update chain_orders set created_at = now() - interval '20 minutes'");
-  const canceling = "select from order_attempts where cancels and raw is not null";
-  await mineUntil(fixture, async () => (await rowsOf(realm, canceling)).length > 0);
+  const gas = await awaitGas();
   await anvil.pool({ to: address, value: ETHER / 2n });
   await mineUntil(fixture, async () => (await rowsOf(realm, OPEN)).length === 0);
-  deepEqual(await rowsOf(realm, "select from chain_orders where purpose = 'gas'"), []);
+  deepEqual(await rowsOf(realm, "select state from chain_orders where purpose = 'gas'"), gas);
   const left = `select state, borne::text, ahead::text, strikes,
       trim_scale(amount - coalesce(fee, 0))::text as net from sweeps where not beside order by id`;
   const [canceled, forwarded, ...more] = await rowsOf<Record<string, string>>(realm, left);
@@ -287,6 +288,32 @@ Deno.test("a deposit that pays for such a cancellation, because it came before t
   equal((await fixture.account(virtual)).balance.total, given, "its own fee alone");
   await fixture.mine(3);
   deepEqual(await driftsOf(fixture), [["ETH", "0"]]);
+  for (const owed of ["ahead", "borne"]) {
+    const more = rowsOf(realm, `update sweeps set ${owed} = 1 where state = 'failed'`);
+    await rejects(more, (error) => brokenConstraint(error) === "sweeps_owed");
+  }
+}
+
+Deno.test("a deposit that pays for such a cancellation, because it came before the gas for it, is forwarded whole, at the house's cost", async () => {
+  const beside = await openBeside();
+  await using fixture = beside.fixture;
+  const canceling = "select from order_attempts where cancels and raw is not null";
+  await assertLent(beside, async () => {
+    await mineUntil(fixture, async () => (await rowsOf(fixture.realm, canceling)).length > 0);
+    return [];
+  });
+});
+
+Deno.test("a deposit that pays for such a cancellation, because the gas for it failed, is forwarded whole, at the house's cost", async () => {
+  const beside = await openBeside();
+  await using fixture = beside.fixture;
+  const failed = "select from chain_orders where purpose = 'gas' and state = 'failed'";
+  await assertLent(beside, async () => {
+    await fixture.anvil.rpc("anvil_setCode", beside.address, "0x60006000fd");
+    await mineUntil(fixture, async () => (await rowsOf(fixture.realm, failed)).length > 0);
+    await fixture.anvil.rpc("anvil_setCode", beside.address, "0x");
+    return [{ state: "failed" }];
+  });
 });
 
 Deno.test("a sweep on Ethereum that was mined late, and in whose place a reorganisation beyond the final block mines its replacement, is booked once and told", async () => {
