@@ -335,8 +335,12 @@ export async function returnCharge(tx: LedgerTx, actor: Actor, row: WithdrawalRo
   await postBookings(tx, actor, bookings);
 }
 
+/** Pause before a reason of waiting is told a second time; as much longer before each further time. */
+const TOLD_AGAIN_MS = 3_600_000;
+
 /**
- * Records in the history why an order waits, once for each reason.
+ * Records in the history why an order waits: what stands there last is not told again, nor is, for a while, what was
+ * told before since it waits, so that reasons that alternate do not fill the history.
  *
  * @returns the history as it stands now; none of what is no open withdrawal
  */
@@ -349,12 +353,19 @@ export async function noteWaiting(
   if (!isOpen(order) || order.purpose !== "withdrawal" || order.reference_id === null) return [];
   const row = await selectWithdrawal(tx, order.reference_id);
   if (row === null || row.status !== "PROCESSING") return [];
-  const last = row.history.at(-1);
-  if (last?.event === "waiting" && last.reason === reason) return row.history;
+  if (isTold(row.history, reason, actor.at)) return row.history;
   const entry: HistoryEntry = { at: actor.at, event: "waiting", reason };
   const changed = await updateWithdrawal(tx, row.id, {}, entry, actor.at);
   await announce(tx, actor, changed);
   return changed.history;
+}
+
+function isTold(history: readonly HistoryEntry[], reason: string, now: number): boolean {
+  const since = history.findLastIndex(({ event }) => event !== "waiting") + 1;
+  const told = history.slice(since).filter((one) => one.reason === reason);
+  const last = told.at(-1);
+  if (last === undefined) return false;
+  return last === history.at(-1) || now - last.at < told.length * TOLD_AGAIN_MS;
 }
 
 /** Emits `withdrawal.updated`. */

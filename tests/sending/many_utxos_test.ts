@@ -1,4 +1,5 @@
 import { deepEqual, equal, match, ok } from "node:assert/strict";
+import { scriptOf } from "../../domain/chains/addresses.ts";
 import { hasLitecoind } from "../support/nodes/litecoind.ts";
 import { rowsOf } from "../support/realm.ts";
 import { COIN, openUtxoRamp, UTXO_CHAINS } from "../support/utxo_fixture.ts";
@@ -81,6 +82,18 @@ Deno.test({
     );
     const pause = await pauseOf();
     ok(pause > 300 && pause < 400, `a tenth of the time that it was short: ${pause} s`);
+
+    await rowsOf(realm, "update chain_orders set last_attempt_at = now() - interval '1 hour'");
+    const tried = "select from chain_orders where last_attempt_at > now() - interval '30 minutes'";
+    await funded.node.pay([{
+      script: (await scriptOf(chain.id, "regtest", funded.address)).toHex(),
+      amount: COIN,
+    }]);
+    for (let blocks = 0; blocks < 30 && (await rowsOf(realm, tried)).length === 0; blocks++) {
+      await funded.node.mine();
+      await funded.follow();
+    }
+    equal((await rowsOf(realm, tried)).length, 1, "a deposit at the ramp lets it try again");
 
     for (let most = 0; most < 2; most++) {
       const path = `/v1/accounts/${funded.ramp}/consolidate`;

@@ -27,6 +27,7 @@ import { toUnits } from "../../domain/money.ts";
 import type { ChainNetwork } from "../../domain/chains/networks.ts";
 import { recordTransfers } from "../../domain/deposits/scan_results.ts";
 import { ownAddresses } from "../keys/own_addresses.ts";
+import { wakeWaiting } from "../sending/woken_orders.ts";
 import type { WorkerContext } from "../worker_context.ts";
 import { type Chain, ChainError } from "../chains/chain.ts";
 import {
@@ -84,6 +85,7 @@ export async function settleDeposits(
     deferred.push(...own.deferred);
     if (deferred.length > 0) await context.step((tx) => deferDeposits(tx, deferred));
     await context.step((tx) => creditDeposits(tx, context.actor, proofs), { lockLedger: true });
+    await wakeWaiting(context, place, proofs.map(({ deposit }) => deposit.address));
     after = ripe[ripe.length - 1].id;
     if (ripe.length < BATCH || context.signal.aborted) return;
   }

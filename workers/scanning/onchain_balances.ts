@@ -23,6 +23,7 @@ import { toUnits } from "../../domain/money.ts";
 import type { ChainNetwork } from "../../domain/chains/networks.ts";
 import { WINDOW } from "../../domain/deposits/scan_results.ts";
 import type { WorkerContext } from "../worker_context.ts";
+import { wakeWaiting } from "../sending/woken_orders.ts";
 import { type Chain, ChainError } from "../chains/chain.ts";
 import type { Holding, WatchList } from "../chains/observations.ts";
 import {
@@ -174,6 +175,10 @@ async function refresh(asked: Pass, wanted: readonly Wanted[]): Promise<void> {
     rows.push({ address, contract: contract ?? "", amount: `${amount}`, nonce });
   }
   await keep(context, pass, rows);
+  const risen = seen.filter(({ holding: { since }, last, amount }) =>
+    since === null && last !== null && amount > BigInt(last.amount)
+  );
+  await wakeWaiting(context, place, risen.map(({ holding }) => holding.address));
 }
 
 /** A balance as read now, and as stored. */

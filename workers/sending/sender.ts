@@ -60,6 +60,7 @@ import {
 } from "./order_work.ts";
 import { bidAnew, fillGaps, unblock } from "./stuck_orders.ts";
 import { WAIT_MS, waitFor } from "./waiting_orders.ts";
+import { wakeBeside } from "./woken_orders.ts";
 
 const POLL_MS = 5_000;
 /** After an hour an order runs less often. */
@@ -344,17 +345,19 @@ async function endOrder(tx: Tx, order: OrderRow, end: Ending): Promise<OrderRow>
 /** Records the end of an order, and books its consequences. */
 async function finish(work: OrderWork, end: Ending): Promise<null> {
   const { context, onCheckpoint } = work;
-  const doubt = await endInTurn(work, end.state, async (tx, current) => {
+  const { ended, doubt } = await endInTurn(work, end.state, async (tx, current) => {
     const ended = await endOrder(tx, current, end);
     await settleCoins(tx, ended);
     await releaseInputs(tx, context.actor, ended);
     await ORDER_HANDLERS[ended.purpose].settle(tx, context.actor, ended);
     await noteRampCost(tx, ended);
-    if (end.state !== "dropped" || !isFilled(ended, end.proof)) return null;
-    return await doubtRestart(tx, context.actor, ended, end.proof); // once, as it has ended
+    const isInDoubt = end.state === "dropped" && isFilled(ended, end.proof); // once, as it has ended
+    const doubt = isInDoubt ? await doubtRestart(tx, context.actor, ended, end.proof) : null;
+    return { ended, doubt };
   });
   if (doubt !== null) context.log("error", "a ramp is in quarantine", { detail: doubt });
   await onCheckpoint("settled");
+  await wakeBeside(context, ended);
   return null;
 }
 

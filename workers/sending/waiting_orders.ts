@@ -51,7 +51,7 @@ function shortSince(history: readonly HistoryEntry[]): number | undefined {
   const before = history.findLastIndex((one) =>
     one.event !== "waiting" || !String(one.reason).startsWith(SHORT)
   );
-  return history[before + 1]?.at;
+  return (history[before + 1] ?? history[before])?.at; // of a reason that is not told again, since another one was
 }
 
 /** Whether there is enough, in more coins than one transaction spends. */
