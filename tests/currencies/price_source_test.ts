@@ -1,4 +1,4 @@
-import { deepEqual, match, rejects } from "node:assert/strict";
+import { deepEqual, match, ok, rejects } from "node:assert/strict";
 import { openRatesGateway } from "../../workers/gateways/rates.ts";
 
 const NOW_S = 1_800_000_000;
@@ -34,4 +34,22 @@ Deno.test("a source all of whose prices are old tells none, instead of fresh one
     pricesOf({ bitcoin: { usd: 60_000, last_updated_at: NOW_S - 86_400 } }),
     /named no price that is fresh/,
   );
+});
+
+Deno.test("a price that the others of its answer contradict tenfold is not taken, although it is the first of its pair", async () => {
+  const units = { usd: 1, eur: 0.9, jpy: 150, btc: 1 / 60_000 };
+  const row = (worth: number, wrong: Record<string, number> = {}) => ({
+    ...Object.fromEntries(Object.entries(units).map(([unit, rate]) => [unit, worth * rate])),
+    ...wrong,
+  });
+  const { prices } = await pricesOf({
+    dogecoin: row(0.25, { eur: 225 }),
+    tron: row(0.3, { usd: 300 }),
+    celo: row(0.5, { jpy: 700 }),
+    ripple: row(2),
+    chainlink: { usd: 15, eur: 1 },
+  });
+  const count = (base: string) => prices.filter((one) => one.startsWith(`${base} `)).length;
+  deepEqual(["DOGE", "TRON", "CELO", "BXRP", "LINK"].map(count), [3, 3, 4, 4, 2]);
+  ok(!prices.includes("DOGE 225") && !prices.includes("TRON 300"), prices.join());
 });

@@ -91,21 +91,74 @@ export function openRatesGateway(url: string): RatesGateway {
   };
 }
 
+/** A price as the source tells it, by its names. */
+interface Told {
+  coin: string;
+  currency: string;
+  /** A decimal. */
+  rate: string;
+}
+
 /** Reads the prices of an answer; ignores everything else. @param nowS seconds since 1970 */
 function pricesIn(answer: unknown, nowS: number): Price[] {
-  const prices: Price[] = [];
-  for (const [coin, assets] of Object.entries(COINS)) {
+  const told: Told[] = [];
+  for (const coin of Object.keys(COINS)) {
     const row = member(answer, coin);
     if (isOld(member(row, "last_updated_at"), nowS)) continue;
     for (const currency of CURRENCIES.split(" ")) {
       const rate = priceOf(member(row, currency));
-      if (rate === null) continue;
-      const code = currency.toUpperCase();
-      for (const base of assets) if (base !== code) prices.push({ base, currency: code, rate });
+      if (rate !== null) told.push({ coin, currency, rate });
     }
   }
+  const prices = uncontradicted(told).flatMap(({ coin, currency, rate }) => {
+    const code = currency.toUpperCase();
+    return COINS[coin].filter((base) => base !== code).map((base) => ({
+      ...{ base, currency: code, rate },
+    }));
+  });
   if (prices.length === 0) throw new Error("the price source named no price that is fresh");
   return prices;
+}
+
+/** So many prices at least, and how far one may be from what the others say together. */
+const COMPARED_MIN = 3;
+const APART = 10;
+
+/**
+ * Leaves out prices that the others of the same answer contradict: the coins agree on what a currency is worth, and the
+ * currencies on what a coin is. A first price is compared with no earlier one.
+ */
+function uncontradicted(told: readonly Told[]): Told[] {
+  const dollars = new Map(
+    told.filter(({ currency }) => currency === "usd").map((one) => [one.coin, Number(one.rate)]),
+  );
+  const compared = told.filter(({ coin }) => dollars.has(coin));
+  const units = middles(
+    compared,
+    "currency",
+    ({ coin, rate }) => Number(rate) / dollars.get(coin)!,
+  );
+  const inUnits = ({ currency, rate }: Told) => Number(rate) / units.get(currency)!;
+  const known = compared.filter(({ currency }) => units.has(currency));
+  const worths = middles(known, "coin", inUnits);
+  const wrong = new Set(known.filter((one) => {
+    const apart = inUnits(one) / (worths.get(one.coin) ?? inUnits(one));
+    return !(apart < APART && apart * APART > 1);
+  }));
+  return told.filter((one) => !wrong.has(one));
+}
+
+/** The median of a figure of those with the same coin or currency, where there are enough. */
+function middles(
+  told: readonly Told[],
+  by: "coin" | "currency",
+  figure: (one: Told) => number,
+): Map<string, number> {
+  return new Map([...Map.groupBy(told, (one) => one[by])].flatMap(([name, same]) => {
+    if (same.length < COMPARED_MIN) return [];
+    const figures = same.map(figure).sort((a, b) => a - b);
+    return [[name, figures[figures.length >> 1]] as const];
+  }));
 }
 
 /** Whether the source has had a price for too long; a source that does not say so is believed. */
