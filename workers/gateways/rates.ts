@@ -130,15 +130,15 @@ const APART = 10;
  */
 function uncontradicted(told: readonly Told[]): Told[] {
   const dollars = new Map(
-    told.filter(({ currency }) => currency === "usd").map((one) => [one.coin, Number(one.rate)]),
+    told.filter(({ currency }) => currency === "usd").map((one) => [one.coin, nearly(one)]),
   );
   const compared = told.filter(({ coin }) => dollars.has(coin));
   const units = middles(
     compared,
     "currency",
-    ({ coin, rate }) => Number(rate) / dollars.get(coin)!,
+    (one) => nearly(one) / dollars.get(one.coin)!,
   );
-  const inUnits = ({ currency, rate }: Told) => Number(rate) / units.get(currency)!;
+  const inUnits = (one: Told) => nearly(one) / units.get(one.currency)!;
   const known = compared.filter(({ currency }) => units.has(currency));
   const worths = middles(known, "coin", inUnits);
   const wrong = new Set(known.filter((one) => {
@@ -146,6 +146,12 @@ function uncontradicted(told: readonly Told[]): Told[] {
     return !(apart < APART && apart * APART > 1);
   }));
   return told.filter((one) => !wrong.has(one));
+}
+
+/** About how much a price is, to be compared. */
+function nearly({ rate }: Told): number {
+  // deno-lint-ignore house/money -- only whether two are ten times apart is asked
+  return Number(rate);
 }
 
 /** The median of a figure of those with the same coin or currency, where there are enough. */

@@ -166,19 +166,18 @@ async function refresh(asked: Pass, wanted: readonly Wanted[]): Promise<void> {
   });
   const gains = await gainsOf(pass, seen);
   const rows: Omit<OnchainBalanceRow, "height">[] = [];
+  const risen: string[] = [];
   for (const one of seen) {
     const gain = gains.get(one);
     // Later ones are compared with the first, which nothing else would contradict.
     if (one.last === null && pass.derivedBalances && await isDisputed(pass, one)) continue;
     if (gain !== undefined && !await isExplained(pass, one, gain)) continue;
-    const { holding: { address, contract }, amount, nonce } = one;
+    const { holding: { address, contract, since }, last, amount, nonce } = one;
     rows.push({ address, contract: contract ?? "", amount: `${amount}`, nonce });
+    if (since === null && last !== null && amount > BigInt(last.amount)) risen.push(address);
   }
   await keep(context, pass, rows);
-  const risen = seen.filter(({ holding: { since }, last, amount }) =>
-    since === null && last !== null && amount > BigInt(last.amount)
-  );
-  await wakeWaiting(context, place, risen.map(({ holding }) => holding.address));
+  await wakeWaiting(context, place, risen);
 }
 
 /** A balance as read now, and as stored. */
