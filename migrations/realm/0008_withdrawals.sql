@@ -113,8 +113,13 @@ begin
     from accounts a cross join lateral (select a.holder union all
       select '00000000-0000-0000-0000-000000000000' where not exists (
         select from users u where u.identity = a.holder and is_house(u) and u.deleted_at is null)) h
+      -- Of a batch the part that was charged for: its fee is divided evenly, and others may spend many more coins.
+      cross join lateral (select coalesce((
+        select b.fee * o.charged / b.charged / ('1e' || a.decimals)::numeric from chain_orders o
+          join chain_orders b on b.id = o.batch_order_id
+        where o.id = new.order_id and b.purpose = 'batch' and b.charged > 0), new.cost) as cost) c
       cross join lateral (select case
-      when new.status = 'DONE' and new.cost is not null then new.cost - new.fee + new.returned
+      when new.status = 'DONE' and new.cost is not null then c.cost - new.fee + new.returned
       when new.status = 'CANCELED' and exists (select from chain_orders o where o.id = new.order_id
         and o.nonce is not null and o.hash is not null) then new.fee else 0 end as lost) x
     where a.id = new.account and x.lost <> 0

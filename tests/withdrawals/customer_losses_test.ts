@@ -156,6 +156,39 @@ Deno.test("customers that one made, or all of them together, bring the house no 
 
 Deno.test({
   name:
+    "a customer whose withdrawal leaves together with another's, which spends many coins, costs the house nothing by that",
+  ignore: !hasLitecoind(),
+  fn: async () => {
+    await using funded = await openUtxoRamp(LITECOIN);
+    const { realm } = funded;
+    await funded.fund(...Array(10).fill(20_000_000n));
+    await funded.quote();
+    const { address } = await newParty("LITECOIN");
+    const made: Answer[] = [];
+    for (const value of ["0.9", "0.1"]) {
+      const user = await realm.user();
+      const account = await accountOf({ realm, ramp: funded.ramp }, user, "LTC", true);
+      const body = { source: { account }, destination: { address }, value };
+      made.push(await user.send("POST", "/v1/withdrawals", body));
+      equal(made.at(-1)!.status, 201, made.at(-1)!.text);
+    }
+    const done = await funded.ended(made.map(({ body }) => body.id));
+    equal(new Set(done.map(({ chain }) => chain.hash)).size, 1, "they left together");
+    const lost = await rowsOf<{ lost: number; cost: number }>(
+      realm,
+      `select l.lost::float8 as lost, (w.cost - w.fee)::float8 as cost from withdrawals w
+        join accounts a on a.id = w.account join holder_losses l on l.holder = a.holder order by w.id`,
+    );
+    equal(lost.length, 2);
+    ok(lost[1].cost > 0, "the fee is divided evenly");
+    ok(lost[0].lost < 0 && lost[1].lost < 0, JSON.stringify(lost));
+    const sum = (of: "lost" | "cost") => Math.round((lost[0][of] + lost[1][of]) * 1e8);
+    equal(sum("lost"), sum("cost"));
+  },
+});
+
+Deno.test({
+  name:
     "the house's losses by a customer of a test network are limited by a part of that network's limit",
   ignore: !hasLitecoind(),
   fn: async () => {
