@@ -164,13 +164,16 @@ Deno.test({
     await funded.fund(...Array(10).fill(20_000_000n));
     await funded.quote();
     const { address } = await newParty("LITECOIN");
+    const users = [await realm.user(), await realm.user()];
+    const accounts: string[] = [];
+    for (const user of users) {
+      accounts.push(await accountOf({ realm, ramp: funded.ramp }, user, "LTC", true));
+    }
     const made: Answer[] = [];
-    for (const value of ["0.9", "0.1"]) {
-      const user = await realm.user();
-      const account = await accountOf({ realm, ramp: funded.ramp }, user, "LTC", true);
-      const body = { source: { account }, destination: { address }, value };
-      made.push(await user.send("POST", "/v1/withdrawals", body));
-      equal(made.at(-1)!.status, 201, made.at(-1)!.text);
+    for (const [at, value] of ["0.9", "0.1"].entries()) {
+      const body = { source: { account: accounts[at] }, destination: { address }, value };
+      made.push(await users[at].send("POST", "/v1/withdrawals", body));
+      equal(made[at].status, 201, made[at].text);
     }
     const done = await funded.ended(made.map(({ body }) => body.id));
     equal(new Set(done.map(({ chain }) => chain.hash)).size, 1, "they left together");
