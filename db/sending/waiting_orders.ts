@@ -18,7 +18,7 @@ export async function markWaitingDue(
         where o.chain = ${chain} and o.network = ${network} and o.sender = s.sender and o.state = 'new'
         order by o.id limit ${of.most}) w
       cross join lateral (
-        select d.id, d.run_at from jobs d where d.name = 'order.advance'
-          and d.dedupe = w.id || ' ' || w.schedule_version and d.state = 'ready' offset 0) j
-      where j.run_at > now() and w.tried < now() - make_interval(secs => ${of.seconds})))`;
+        select d.id, d.run_at, d.state from jobs d where d.name = 'order.advance'
+          and d.dedupe = w.id || ' ' || w.schedule_version and d.state in ('ready', 'running') offset 0) j
+      where j.state = 'ready' and j.run_at > now() and w.tried < now() - make_interval(secs => ${of.seconds})))`;
 }
