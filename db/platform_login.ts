@@ -40,8 +40,8 @@ const RIGHTS = `
     realm_faults, own_addresses, realm_steps, realm_measurements, whatsapp_interactions to :role;
   grant insert on audit, application_keys, network_identities to :role;
   grant update (revoked_at) on application_keys to :role;
-  grant update (name, country, accounting_currency, tier, settings, realm_key, previous_realm_key, error, updated_at)
-    on realms to :role;
+  grant update (name, country, accounting_currency, tier, settings, realm_key, previous_realm_key, login_epoch, error,
+    updated_at) on realms to :role;
   grant update (epoch, label, home, timeline, master, halted, updated_at) on installation to :role`;
 
 /** Creates the role where it is missing, and states its settings, password and rights. */

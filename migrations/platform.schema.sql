@@ -189,6 +189,7 @@ table realms (
   login bytea
   schema_version integer not null
   place integer not null default 0
+  login_epoch uuid not null default gen_random_uuid()
   migrations_checksum text not null
   settings jsonb not null default '{}'::jsonb
   error jsonb

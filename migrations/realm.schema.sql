@@ -1771,7 +1771,6 @@ table revocations (
 constraint revocations_check CHECK (((jti IS NULL) <> (issued_before IS NULL)))
 constraint revocations_pkey PRIMARY KEY (id)
 CREATE INDEX revocations_expires ON revocations USING btree (expires_at)
-CREATE INDEX revocations_realm ON revocations USING btree (issued_before) WHERE (user_id = '00000000-0000-0000-0000-000000000000'::uuid)
 CREATE INDEX revocations_xact ON revocations USING btree (xact)
 
 table row_counts (

@@ -10,6 +10,7 @@ import { digestKey, findRealmByKeys } from "../domain/realms/realms.ts";
 import {
   AdminLogin,
   claimsOf,
+  type KeyRealm,
   logIn,
   revokeKey,
   SessionView,
@@ -160,7 +161,7 @@ async function enter<P, Q, B>(
   const digest = await digestKey(call.applicationKey);
   const keys = `${network} ${digest.toHex()} ${login.realm_key}`;
   guard.check(keys); // a refused network asks the database nothing
-  const realm = await realmOf(call, guard, { network, digest, realmKey: login.realm_key });
+  const { realm, row } = await realmOf(call, guard, { network, digest, realmKey: login.realm_key });
   const subject = `${realm.id} ${network}`;
   guard.check(subject);
   const action = `${call.route.method} ${call.route.path}`;
@@ -205,7 +206,7 @@ async function enter<P, Q, B>(
   }
   const claims = claimsOf(
     entrant.user,
-    realm.id,
+    row,
     entrant.at,
     services.config.userKeyTtlS,
     entrant.jti,
@@ -224,7 +225,7 @@ async function realmOf<P, Q, B>(
   call: Call<P, Q, B>,
   guard: LoginGuard,
   asked: { network: string; digest: Uint8Array; realmKey: string },
-): Promise<RealmContext> {
+): Promise<{ realm: RealmContext; row: KeyRealm }> {
   const { services } = call;
   const { network, digest, realmKey } = asked;
   const hex = digest.toHex();
@@ -241,7 +242,8 @@ async function realmOf<P, Q, B>(
     if (realmFound.realm === null) guard.countWrong(subject);
     return realmFound;
   });
-  if (found.realm !== null) return (await services.realms.find(found.realm))!;
+  const { realm: row } = found;
+  if (row !== null) return { realm: (await services.realms.find(row.id))!, row };
   if (!found.keyKnown) throw new DomainError("auth.invalid", "this takes an application key");
   throw new DomainError("auth.credentials", "the login is not right");
 }

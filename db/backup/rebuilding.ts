@@ -218,7 +218,8 @@ export async function haltInstallation(
 
 /**
  * States where a realm lives from now on. Its number is greater than any that a process may know, that of an earlier restore of
- * the same backup too: it is the number of seconds since a moment, and a realm that moves makes it greater by 1.
+ * the same backup too: it is the number of seconds since a moment, and a realm that moves makes it greater by 1. Every login of
+ * before has ended.
  *
  * @param at milliseconds
  */
@@ -228,7 +229,7 @@ export async function settlePlace(
 ): Promise<void> {
   await tx`
     update platform.realms set place = ${laterPlace(tx, { place, at })},
-      database_url_encrypted = ${address} where id = ${id}`;
+      database_url_encrypted = ${address}, login_epoch = gen_random_uuid() where id = ${id}`;
 }
 
 /** Gives a realm that was not restored a later number of its place. */

@@ -57,6 +57,13 @@ export async function selectStanding(db: Db): Promise<{ token: string | null; ap
   return row ?? { token: null, apart: false };
 }
 
+/** Whether a schema is as the command `restore` left it, and no worker has compared it yet. */
+export async function isRestored(db: Db): Promise<boolean> {
+  const [row] = await db<{ restored: boolean }[]>`
+    select apart and place is null as restored from attestations`;
+  return row?.restored ?? false;
+}
+
 /** States whether a schema waits for its reconciliation. */
 export async function setApart(tx: Tx, apart: boolean): Promise<void> {
   await tx`

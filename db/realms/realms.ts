@@ -20,6 +20,8 @@ export interface RealmRow {
   schema_version: number;
   /** Number of its place: it grows each time the realm moves to another database. */
   place: number;
+  /** User keys name it: a restore draws another, and so ends every login of before, whatever clocks say. */
+  login_epoch: string;
   /** Checksum of the migrations up to it. */
   migrations_checksum: string;
   settings: Record<string, unknown>;
@@ -46,6 +48,7 @@ const COLUMNS = [
   "login",
   "schema_version",
   "place",
+  "login_epoch",
   "migrations_checksum",
   "settings",
   "error",
@@ -66,6 +69,7 @@ export type NewRealmRow = Omit<
   | "error"
   | "updated_at"
   | "place"
+  | "login_epoch"
   | "settings"
   | "requests_per_second"
   | "credits_per_month"
@@ -79,6 +83,14 @@ export async function insertRealm(
 ): Promise<RealmRow> {
   const [row] = await tx<RealmRow[]>`insert into realms ${tx(realm)} returning ${columns(tx)}`;
   return row;
+}
+
+/** Ends every login of a realm, or of all realms: user keys of before name another epoch. */
+export async function drawLoginEpoch(tx: Tx, realm: string | null): Promise<void> {
+  await tx`
+    update realms set login_epoch = gen_random_uuid() where ${
+    realm === null ? tx`true` : tx`id = ${realm}`
+  }`;
 }
 
 /** Reads one realm. */

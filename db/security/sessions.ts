@@ -1,9 +1,6 @@
 /** Statements on logins: attempts of the last minute and revoked keys. @module */
 import type { Db, Tx } from "../database.ts";
 
-/** The user of a revocation that is of all users of the realm. */
-export const EVERYBODY = "00000000-0000-0000-0000-000000000000";
-
 /** A revocation: of one key, or of all keys that a user got before a time (milliseconds). */
 export interface RevocationRow {
   user_id: string;
@@ -78,18 +75,12 @@ export interface EntryRow {
  */
 export async function lockVerifier(tx: Tx, user: string): Promise<EntryRow | null> {
   const [row] = await tx<(Omit<EntryRow, "at" | "keysUntil"> & { at: string; until: string })[]>`
-    select verifier, roles, scopes, greatest(keys_until, ${untilOfRealm(tx)}) as until,
+    select verifier, roles, scopes, keys_until as until,
       floor(extract(epoch from clock_timestamp()) * 1000)::bigint as at
     from users where id = ${user} and active and deleted_at is null for share`;
   if (row === undefined) return null;
   const { at, until, ...entry } = row;
   return { ...entry, at: Number(at), keysUntil: Number(until) };
-}
-
-/** The time up to which keys of all users are revoked, in milliseconds; null where they never were. */
-function untilOfRealm(db: Db) {
-  return db`(select ceil(extract(epoch from max(r.issued_before)) * 1000)::bigint from revocations r
-    where r.user_id = '00000000-0000-0000-0000-000000000000' and r.issued_before is not null)`;
 }
 
 /** Locks a user's row: logins that are being made come before or after this transaction. */
@@ -133,7 +124,7 @@ export async function insertUserRevocation(
     returning id, expires_at, created_at > clock_timestamp() as is_ahead`;
   await tx`
     with until as (
-      update users set keys_until = greatest(keys_until + 1, ${untilOfRealm(tx)} + 1,
+      update users set keys_until = greatest(keys_until + 1,
         floor(extract(epoch from clock_timestamp()) * 1000)::bigint)
       where id = ${revocation.user_id} returning keys_until
     )
@@ -141,25 +132,6 @@ export async function insertUserRevocation(
     select ${revocation.id}, ${revocation.user_id}, to_timestamp(keys_until / 1000.0),
       ${revocation.expires_at}, ${revocation.created_at} from until`;
   return ended.filter(({ is_ahead }) => is_ahead);
-}
-
-/**
- * Revokes the keys that all users of the realm have been given. It is remembered as one row, whose users are nobody: users
- * that were made since the backup have keys, and no row. Keys that are known may have times to come, as where the
- * database's clock was ahead.
- *
- * @param revocation.keptS how long it is remembered, in seconds
- */
-export async function insertRealmRevocation(
-  tx: Tx,
-  revocation: { id: string; keptS: number; created_at: number },
-): Promise<void> {
-  await tx`
-    insert into revocations (id, user_id, issued_before, expires_at, created_at)
-    select ${revocation.id}, ${EVERYBODY}, until, until + make_interval(secs => ${revocation.keptS}),
-      ${revocation.created_at}
-    from (select greatest(clock_timestamp(), (select max(created_at) from logins),
-      (select to_timestamp((max(keys_until) + 1) / 1000.0) from users)) as until) q`;
 }
 
 /** Up to where revocations were read, and on which server: numbers of transactions mean nothing on another one. */

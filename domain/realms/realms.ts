@@ -348,10 +348,10 @@ export async function findRealmByKeys(
   db: Db,
   digest: Uint8Array,
   realmKey: string,
-): Promise<{ realm: string | null; keyKnown: boolean }> {
+): Promise<{ realm: RealmRow | null; keyKnown: boolean }> {
   const row = isId(realmKey) ? await selectRealmByKeys(db, digest, realmKey) : null;
   const keyKnown = row !== null || await existsApplicationKey(db, digest);
-  return { realm: row?.id ?? null, keyKnown };
+  return { realm: row, keyKnown };
 }
 
 /**

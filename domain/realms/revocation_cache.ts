@@ -6,7 +6,6 @@
 import type { Database, Pool } from "../../db/database.ts";
 import { type RealmRow, selectRealm } from "../../db/realms/realms.ts";
 import {
-  EVERYBODY,
   type Revocations,
   type RevocationsRead,
   selectRevocations,
@@ -25,7 +24,7 @@ export interface RevocationCache {
   readonly apiKeys: ApiKeyCache;
   /** The later of a process's time and the database's, as of the last refresh. */
   time(at: number): number;
-  /** Whether a key was revoked as of the last refresh. */
+  /** Whether a key was revoked, or its realm restored after it was given, as of the last refresh. */
   isRevoked(claims: Claims): boolean;
   /** Gives the result of `read` once the cache is at most a second old. */
   whenFresh<T>(read: () => T): T | Promise<T>;
@@ -98,7 +97,7 @@ export function openRevocationCache(
     ...{ apiKeys, refresh: all.run },
     row: () => known.row,
     time: (at) => at + own.clockLagMs(),
-    isRevoked: own.isRevoked,
+    isRevoked: (claims) => claims.epoch !== known.row.login_epoch || own.isRevoked(claims),
     whenFresh: (read) => whenFresh(now() - known.refreshedAt, all.run, read),
     whenOwnFresh: (read) => whenFresh(now() - own.readAt(), own.refresh, read),
     invalidate() {
@@ -184,8 +183,7 @@ function freshnessOf(ageMs: number): Freshness {
 }
 
 function isRevoked({ keys, users }: Revoked, { jti, user }: Claims): boolean {
-  const until = (of: string) => users.get(of)?.before ?? -1;
-  return keys.has(jti) || idTime(jti) <= Math.max(until(user), until(EVERYBODY));
+  return keys.has(jti) || idTime(jti) <= (users.get(user)?.before ?? -1);
 }
 
 /** Adds revocations, and forgets those of keys that have expired by the database's clock. */

@@ -3,6 +3,7 @@ import { z } from "zod";
 import type { Pool, Tx } from "../../db/database.ts";
 import { endLogins, insertLogin } from "../../db/identity/logins.ts";
 import { insertAudit } from "../../db/records.ts";
+import type { RealmRow } from "../../db/realms/realms.ts";
 import {
   insertRevocations,
   insertUserRevocation,
@@ -100,8 +101,6 @@ export interface Entrant {
   jti: string;
 }
 
-/** The longest lifetime of a user key that can be set, and a little: a revocation of keys of unknown lifetimes is kept for so long. */
-export const LIFETIME_MAX_S: number = 31_536_000 + 300;
 /** Clocks differ: a revocation outlives the keys it ends. */
 const SLACK_S = 300;
 /** Logins of a user that hold at once; one more ends the oldest. */
@@ -208,24 +207,26 @@ async function keepLogin(
 ): Promise<string> {
   // The clock may have been ahead when the user's keys were ended: this one is none of those.
   const jti = randomId(Math.max(at, keysUntil + 1));
-  const { expiresAt } = claimsOf(user, "", at, login.ttlS);
   await insertLogin(tx, {
     id: jti,
     user_id: user.id,
     method,
     address: login.address,
     agent: login.agent,
-    expires_at: expiresAt * 1000,
+    expires_at: expiryOf(at, login.ttlS) * 1000,
     created_at: at,
   });
   await revokeLogins(tx, { at }, user.id, await endLogins(tx, user.id, { beyond: LOGINS_MAX }));
   return jti;
 }
 
+/** The realm of a user key. */
+export type KeyRealm = Pick<RealmRow, "id" | "login_epoch">;
+
 /** Makes the claims of a user's new key. */
 export function claimsOf(
   user: UserRow,
-  realm: string,
+  realm: KeyRealm,
   at: number,
   ttlS: number,
   jti: string = randomId(at),
@@ -233,14 +234,20 @@ export function claimsOf(
   const issuedAt = Math.floor(at / 1000);
   return {
     user: user.id,
-    realm,
+    realm: realm.id,
+    epoch: realm.login_epoch,
     roles: user.roles as Role[],
     scopes: user.scopes as Scope[],
     jti,
     issuedAt,
-    expiresAt: issuedAt + ttlS,
+    expiresAt: expiryOf(at, ttlS),
     authTime: issuedAt,
   };
+}
+
+/** When a key expires, in seconds since the epoch. */
+function expiryOf(at: number, ttlS: number): number {
+  return Math.floor(at / 1000) + ttlS;
 }
 
 /** Revokes one key. */

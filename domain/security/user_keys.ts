@@ -22,6 +22,8 @@ import { isId } from "../ids.ts";
 export interface Claims {
   user: string;
   realm: string;
+  /** The realm's login epoch of when it was given. */
+  epoch: string;
   roles: Role[];
   scopes: Scope[];
   jti: string;
@@ -56,6 +58,7 @@ export async function signUserKey(
 ): Promise<string> {
   return await new SignJWT({
     realm: claims.realm,
+    epoch: claims.epoch,
     roles: claims.roles.join(","),
     scopes: claims.scopes.join(","),
     auth_time: claims.authTime,
@@ -84,11 +87,22 @@ export async function verifyUserKey(
     }, {
       algorithms: [ALGORITHM],
       issuer,
-      requiredClaims: ["sub", "jti", "iat", "exp", "realm", "roles", "scopes", "auth_time"],
+      requiredClaims: [
+        "sub",
+        "jti",
+        "iat",
+        "exp",
+        "realm",
+        "epoch",
+        "roles",
+        "scopes",
+        "auth_time",
+      ],
     });
     const claims: Claims = {
       user: String(payload.sub),
       realm: String(payload.realm),
+      epoch: String(payload.epoch),
       roles: ROLES.filter((role) => String(payload.roles).split(",").includes(role)),
       scopes: SCOPES.filter((scope) => String(payload.scopes).split(",").includes(scope)),
       jti: String(payload.jti),

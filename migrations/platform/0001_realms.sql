@@ -35,6 +35,7 @@ create table realms (
   login bytea,
   schema_version integer not null,
   place integer not null default 0 check (place >= 0),
+  login_epoch uuid not null default gen_random_uuid(),
   migrations_checksum text not null,
   settings jsonb not null default '{}',
   error jsonb,

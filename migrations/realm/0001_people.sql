@@ -107,8 +107,7 @@ create table revocations (
 );
 create index revocations_xact on revocations (xact);
 create index revocations_expires on revocations (expires_at);
-create index revocations_realm on revocations (issued_before) where user_id = '00000000-0000-0000-0000-000000000000';
-comment on table revocations is 'Revoked keys: one key by jti, or all of a user issued before a time; of all users where the user is 00000000-….';
+comment on table revocations is 'Revoked keys: one key by jti, or all of a user issued before a time.';
 
 create table logins (
   id uuid primary key,

@@ -1,6 +1,8 @@
 /** An installation with one realm, a host to back it up from, and what is asked of databases beside it. @module */
 import { equal } from "node:assert/strict";
 import { openDatabase } from "../../db/database.ts";
+import { selectRealm } from "../../db/realms/realms.ts";
+import { reading } from "../../db/transaction.ts";
 import { claimsOf } from "../../domain/security/sessions.ts";
 import { extendHashChain } from "../../workers/audit/hash_chain.ts";
 import { type CommandHost, commandHost, type Ended } from "../support/command_host.ts";
@@ -85,12 +87,13 @@ export async function rowsAt<T>(url: string, text: string): Promise<T[]> {
 
 /** A key of the realm's administrator in another process, which serves another database. */
 export async function keyAt(
-  { services }: Pick<TestProcess, "services">,
+  { services, database }: Pick<TestProcess, "services" | "database">,
   realm: TestRealm,
 ): Promise<string> {
   const { admin } = realm.made;
+  const row = (await reading(database.platform, (db) => selectRealm(db, realm.id)))!;
   return await services.signingKeys.sign(
-    claimsOf(admin, realm.id, Date.now(), 3_600),
+    claimsOf(admin, row, Date.now(), 3_600),
   );
 }
 

@@ -96,7 +96,8 @@ type PaidSince = Awaited<ReturnType<typeof paidSince>>;
 async function triesIn(its: PaidSince, { process, there }: Restored) {
   const { realm, customer, theirs, friend, funded } = its;
   const user = { ...realm.made.admin, id: customer.id, roles: ["user"], scopes: ["own"] };
-  const claims = claimsOf(user, realm.id, Date.now(), 3_600);
+  const of = (await process.services.realms.find(realm.id))!.row();
+  const claims = claimsOf(user, of, Date.now(), 3_600);
   const theirSend = process.send(await process.services.signingKeys.sign(claims));
   return {
     async give(value: string, send: Send = theirSend) {

@@ -210,7 +210,7 @@ async function guardsKeys({ realm, ramp }: ExchangeFixture): Promise<void> {
   const machine = await admin.send("POST", "/v1/keys", { name: "m" });
   equal(machine.status, 201, machine.text);
   const ago = Date.now() - 11 * 60_000;
-  const claims = claimsOf(made.admin, realm.id, ago, services.config.userKeyTtlS);
+  const claims = claimsOf(made.admin, realm.made.realm, ago, services.config.userKeyTtlS);
   const old = await services.signingKeys.sign(claims);
   for (const [key, code] of [[machine.body.key, "auth.invalid"], [old, "auth.expired"]]) {
     const change = (body: unknown) =>

@@ -115,7 +115,7 @@ Deno.test("a search ends when its statement has run for too long; revoked keys a
   // Every connection of the realm is taken; the read of revocations has another.
   const context = (await realm.services.realms.find(realm.id))!;
   context.refresh();
-  const claims = claimsOf(realm.made.admin, realm.id, Date.now(), 3600);
+  const claims = claimsOf(realm.made.admin, realm.made.realm, Date.now(), 3600);
   equal(await context.isRevoked(claims), false);
   over.resolve();
   await all;

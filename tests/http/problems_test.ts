@@ -125,7 +125,7 @@ const AUTH: Partial<Record<ErrorCode, Provoke>> = {
   "auth.invalid": (scene) => me(scene, "garbage"),
   "auth.expired": async (scene) => {
     const { realm } = scene;
-    const claims = claimsOf(realm.made.admin, realm.id, Date.now() - 10_000, 5);
+    const claims = claimsOf(realm.made.admin, realm.made.realm, Date.now() - 10_000, 5);
     return await me(scene, await realm.services.signingKeys.sign(claims));
   },
   "auth.revoked": async ({ realm }) => {

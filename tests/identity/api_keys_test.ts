@@ -48,7 +48,7 @@ test("a login whose user has gone, or has fewer rights by now, makes no key and 
   for (const [of, path, body] of asked) {
     const keyed: Record<string, string> = { "idempotency-key": crypto.randomUUID() };
     for (const headers of [{}, keyed]) {
-      const claims = claimsOf({ ...row, ...of }, realm.id, Date.now(), 3600);
+      const claims = claimsOf({ ...row, ...of }, realm.made.realm, Date.now(), 3600);
       const key = await realm.services.signingKeys.sign(claims);
       const sent: Record<string, string> = { "x-api-key": key, ...headers };
       const answer = await realm.nobody("POST", path, body, sent);
@@ -192,7 +192,7 @@ test("keys are made with a login of the last minutes, not with a key or an old l
   deepEqual(codeOf(logout), [401, "auth.invalid"]);
   const ago = Date.now() - 11 * 60_000;
   const old = await realm.services.signingKeys.sign(
-    claimsOf(realm.made.admin, realm.id, ago, realm.services.config.userKeyTtlS),
+    claimsOf(realm.made.admin, realm.made.realm, ago, realm.services.config.userKeyTtlS),
   );
   equal((await machine(realm, old)("GET", "/v1/auth/me")).status, 200);
   const stale = await machine(realm, old)("POST", "/v1/keys", { name: "child" });

@@ -192,7 +192,7 @@ test("all logins of a user end, also one from before the database's clock was se
   const user = await realm.user();
   const [row] = await rowsOf<UserRow>(realm, "select * from users where id = $1", [user.id]);
   const at = Date.now() + 3_600_000; // by a clock that was an hour ahead
-  const claims = claimsOf(row, realm.id, at, 3600);
+  const claims = claimsOf(row, realm.made.realm, at, 3600);
   const login = { id: claims.jti, user_id: user.id, method: "password" as const };
   const facts = { address: null, agent: null, expires_at: at + 3_600_000, created_at: at };
   await realm.command((tx) => insertLogin(tx, { ...login, ...facts }));

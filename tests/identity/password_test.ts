@@ -52,7 +52,7 @@ Deno.test("nobody else changes a password so, and administrators reset one after
   deepEqual(codeOf(await stranger.send("POST", path, body)), [404, "user.not_found"]);
   deepEqual(codeOf(await realm.admin.send("POST", path, body)), [403, "permission.owner"]);
   const ttlS = realm.services.config.userKeyTtlS;
-  const claims = claimsOf(realm.made.admin, realm.id, Date.now() - 11 * 60_000, ttlS);
+  const claims = claimsOf(realm.made.admin, realm.made.realm, Date.now() - 11 * 60_000, ttlS);
   const old = { "x-api-key": await realm.services.signingKeys.sign(claims) };
   const change = (headers?: Record<string, string>) =>
     headers === undefined

@@ -182,7 +182,7 @@ Deno.test("a second factor is begun and ended with a recent login, and by nobody
     [user.id],
   );
   const old = await realm.services.signingKeys.sign(
-    claimsOf(row, realm.id, Date.now() - 11 * 60_000, ttlS),
+    claimsOf(row, realm.made.realm, Date.now() - 11 * 60_000, ttlS),
   );
   const made = await user.send("POST", "/v1/keys", { name: "machine" });
   for (const [key, code] of [[old, "auth.expired"], [made.body.key, "auth.invalid"]]) {

@@ -54,7 +54,7 @@ Deno.test("a clock that is set back, or was ahead for a moment, hides and forget
   const revoked =
     (await rowsOf<{ at: string }>(realm, "select extract(epoch from now()) as at"))[0];
   const at = Math.floor(Number(revoked.at) * 1000);
-  const [first, second] = [1, 2].map(() => claimsOf(realm.made.admin, realm.id, at, 3600));
+  const [first, second] = [1, 2].map(() => claimsOf(realm.made.admin, realm.made.realm, at, 3600));
   equal(await context.isRevoked(first), false);
   ahead = -HOUR_MS; // behind by an hour: what was known seems to come from the future
   await realm.command((tx) => revokeKey(tx, { at }, first));

@@ -153,7 +153,7 @@ Deno.test("an action that a stolen key must not do takes a login of the last min
   const machine = (await realm.admin.send("POST", "/v1/keys", { name: "m" })).body.key;
   const ago = Date.now() - 11 * 60_000;
   const old = await services.signingKeys.sign(
-    claimsOf(realm.made.admin, realm.id, ago, services.config.userKeyTtlS),
+    claimsOf(realm.made.admin, realm.made.realm, ago, services.config.userKeyTtlS),
   );
   const by = (key: string): Send => (method, path, body) =>
     realm.nobody(method, path, body, { "x-api-key": key });
@@ -260,7 +260,9 @@ Deno.test("an action that takes a recent login is done by a repeat under the sam
   const user = await realm.user();
   const { signingKeys, config } = realm.services;
   const ago = Date.now() - 11 * 60_000;
-  const old = await signingKeys.sign(claimsOf(realm.made.admin, realm.id, ago, config.userKeyTtlS));
+  const old = await signingKeys.sign(
+    claimsOf(realm.made.admin, realm.made.realm, ago, config.userKeyTtlS),
+  );
   const rename = (key: string) =>
     realm.nobody("PATCH", `/v1/users/${user.id}`, { username: "renamed" }, {
       "x-api-key": key,
@@ -289,7 +291,7 @@ Deno.test("a process whose clock is behind takes no old login for a recent one, 
   );
   const now = () => Date.now() - 3_600_000;
   Object.assign(process.services, { now, realms: openRealmContexts(process.database, now) });
-  const claims = claimsOf(realm.made.admin, realm.id, Date.now() - 40 * 60_000, 86_400);
+  const claims = claimsOf(realm.made.admin, realm.made.realm, Date.now() - 40 * 60_000, 86_400);
   const old = process.send(await realm.services.signingKeys.sign(claims));
   equal((await old("GET", "/v1/auth/me")).status, 200);
   deepEqual(codeOf(await old("POST", "/v1/keys", { name: "k" })), [401, "auth.expired"]);

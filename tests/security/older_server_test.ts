@@ -46,7 +46,7 @@ Deno.test("a process whose signing key was lost with the server's last commits s
   const signingKeys = openSigningKeys({ platform, userKeyTtlS, now: () => at });
   Object.assign(other.services, { signingKeys });
   const sign = () =>
-    signingKeys.sign(claimsOf(realm.made.admin, realm.id, Date.now(), userKeyTtlS));
+    signingKeys.sign(claimsOf(realm.made.admin, realm.made.realm, Date.now(), userKeyTtlS));
   const known = await served(other.send(await sign()));
   equal(known.status, 200, "it knows its own key");
   await server.fallBack();

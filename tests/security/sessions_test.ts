@@ -201,9 +201,11 @@ Deno.test("a key expires, also one that is remembered", async () => {
   await using realm = await testRealm();
   const { services } = realm;
   const at = Date.now();
-  const short = await services.signingKeys.sign(claimsOf(realm.made.admin, realm.id, at, 2));
+  const short = await services.signingKeys.sign(
+    claimsOf(realm.made.admin, realm.made.realm, at, 2),
+  );
   const past = await services.signingKeys.sign(
-    claimsOf(realm.made.admin, realm.id, at - 10_000, 5),
+    claimsOf(realm.made.admin, realm.made.realm, at - 10_000, 5),
   );
   const send = (key: string) => realm.nobody("GET", "/v1/auth/me", undefined, { "x-api-key": key });
   deepEqual(codeOf(await send(past)), [401, "auth.expired"]);
@@ -253,7 +255,8 @@ Deno.test("a signing key is replaced without logging anyone out, and both are pu
     userKeyTtlS: 86_400,
     now: () => at,
   });
-  const sign = () => signingKeys.sign(claimsOf(realm.made.admin, realm.id, Date.now(), 86_400));
+  const sign = () =>
+    signingKeys.sign(claimsOf(realm.made.admin, realm.made.realm, Date.now(), 86_400));
   const kidOf = (key: string) => JSON.parse(atob(key.split(".")[0])).kid;
   const old = await sign();
   equal(kidOf(await sign()), kidOf(old));

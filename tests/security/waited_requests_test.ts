@@ -85,7 +85,9 @@ const moving = ({ from, to }: { from: string; to: string }) => ({
 async function loginOf(realm: TestRealm, user: TestUser): Promise<string> {
   const { services } = realm;
   const row = { id: user.id, roles: ["user"], scopes: ["own"] };
-  return await services.signingKeys.sign(claimsOf(row as never, realm.id, Date.now(), 3600));
+  return await services.signingKeys.sign(
+    claimsOf(row as never, realm.made.realm, Date.now(), 3600),
+  );
 }
 
 test("what came with a body that was sent slowly is refused where its login ended meanwhile", async (realm) => {

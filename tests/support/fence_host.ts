@@ -42,7 +42,7 @@ export async function host(): Promise<Host> {
         label: how.label ?? null,
         master: (await readMasterKey(how.key ?? MASTER_KEY)).id,
         log,
-        halt: (detail) => quarantineAll(database, log, detail),
+        halt: (detail, endsLogins) => quarantineAll(database, log, detail, { endsLogins }),
         loop: false,
       });
       const close = async () => {

@@ -71,7 +71,7 @@ async function openVerifier(url: string, database: Database) {
     );
     if (admin === undefined) return null;
     await extendHashChain(pool, Date.now);
-    const key = await services.signingKeys.sign(claimsOf(admin, row.id, Date.now(), 3600));
+    const key = await services.signingKeys.sign(claimsOf(admin, row, Date.now(), 3600));
     const said: string[] = [];
     const code = await verify({
       ...{ url: "http://purser.test", key, from: NOTHING, expect: null },

@@ -9,12 +9,14 @@ import { actingAs, type Database, openDatabase, type Pool } from "../../db/datab
 import { migratePlatform, type Migrations, readMigrations } from "../../db/migrate.ts";
 import {
   type OptionsFor,
+  reading,
   serializable,
   type TransactionOptions,
   type TxFor,
   writing,
 } from "../../db/transaction.ts";
 import type { Actor, Role, Scope } from "../../domain/actor.ts";
+import { selectRealm } from "../../db/realms/realms.ts";
 import { newId } from "../../domain/ids.ts";
 import { parseStoredJson } from "../../domain/json.ts";
 import { openSigningKeys } from "../../domain/security/signing_keys.ts";
@@ -63,6 +65,8 @@ export interface TestUser {
   actor: Actor;
   key: string;
   send: Send;
+  /** Logs in anew: its logins have ended with a restore. */
+  renew(): Promise<void>;
 }
 
 /** A further process that serves the same installation. */
@@ -316,20 +320,32 @@ async function asUser(
   send: (key: string | null) => Send,
 ): Promise<TestUser> {
   const at = Date.now();
-  const key = await services.signingKeys.sign(
-    claimsOf(row, realm, at, services.config.userKeyTtlS),
-  );
+  const context = (await services.realms.find(realm))!;
+  const sign = async () => {
+    const of = (await reading(services.platform, (db) => selectRealm(db, realm)))!;
+    return await services.signingKeys.sign(
+      claimsOf(row, of, Date.now(), services.config.userKeyTtlS),
+    );
+  };
+  let key = await sign();
   const actor: Actor = {
     user: row.id,
     kind: "user",
-    realm: (await services.realms.find(realm))!.defaults(),
+    realm: context.defaults(),
     roles: row.roles as Role[],
     scopes: row.scopes as Scope[],
     at,
     requestId: newId(at),
     address: "127.0.0.1",
   };
-  return { id: row.id, identity: row.identity, actor, key, send: send(key) };
+  const user: TestUser = {
+    ...{ id: row.id, identity: row.identity, actor, key },
+    send: (...request) => send(key)(...request),
+    async renew() {
+      user.key = key = await sign();
+    },
+  };
+  return user;
 }
 
 /** The comment on a schema that its test has broken on purpose. */

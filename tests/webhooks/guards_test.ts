@@ -20,7 +20,7 @@ Deno.test("neither a machine key nor an old login makes a webhook, leads one els
   equal(made.status, 201, made.text);
   const ago = Date.now() - 11 * 60_000;
   const old = await services.signingKeys.sign(
-    claimsOf(realm.made.admin, realm.id, ago, services.config.userKeyTtlS),
+    claimsOf(realm.made.admin, realm.made.realm, ago, services.config.userKeyTtlS),
   );
   const { id } = (await realm.admin.send("POST", "/v1/webhooks", HOOK)).body;
   const path = `/v1/webhooks/${id}`;

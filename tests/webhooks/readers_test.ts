@@ -110,7 +110,7 @@ test("a stream ends with the login that opened it: expired, its user's rights ch
   }
   const ago = Date.now() - services.config.userKeyTtlS * 1000 + 3000;
   const key = await services.signingKeys.sign(
-    claimsOf(realm.made.admin, realm.id, ago, services.config.userKeyTtlS),
+    claimsOf(realm.made.admin, realm.made.realm, ago, services.config.userKeyTtlS),
   );
   await using stream = await openStream(realm, { key });
   equal(stream.status, 200);

@@ -6,6 +6,7 @@
  */
 import {
   attest,
+  isRestored,
   lockRealmSteps,
   passOverNumbers,
   selectRealmSteps,
@@ -17,8 +18,10 @@ import {
 } from "../../db/realms/attestations.ts";
 import { unmarkShared } from "../../db/accounts/own_addresses.ts";
 import type { Pool } from "../../db/database.ts";
+import { drawLoginEpoch } from "../../db/realms/realms.ts";
 import { locking, reading } from "../../db/transaction.ts";
 import { passedTime } from "../../domain/recovery/passed_over.ts";
+import { noteEndedLogins } from "../../domain/identity/restored_keys.ts";
 import { beginStep, endStep, isExpected } from "../../domain/realms/attestations.ts";
 import { quarantine } from "../../domain/sending/quarantine.ts";
 import { shareAddresses } from "./address_directory.ts";
@@ -87,7 +90,7 @@ export async function confirmRealm(
 
 /**
  * Compares a realm's schema with the platform's record of it, and puts all ramps of a realm that
- * differs into quarantine.
+ * differs into quarantine. Every login of it ends: revocations may be lost with the rest.
  *
  * @returns the token of the schema
  */
@@ -104,7 +107,12 @@ export async function compareRealm(context: WorkerContext, platform: Pool): Prom
     // worker's.
     later = await readToken();
   } while (later !== token);
+  // The command has ended the logins of one that it has restored.
+  const isNews = !await reading(context.pool, isRestored);
+  if (isNews) await locking(platform, (tx) => drawLoginEpoch(tx, id));
   const ramps = await context.step(async (tx) => {
+    // Another worker may have found it at the same moment.
+    if (!(await selectStanding(tx)).apart) await noteEndedLogins(tx, context.actor.at);
     const news = await quarantine(tx, context.actor, null, APART);
     await passOverNumbers(tx, NUMBERS_PASSED, passedTime(context.actor.at));
     await setApart(tx, true);
@@ -112,6 +120,9 @@ export async function compareRealm(context: WorkerContext, platform: Pool): Prom
   });
   // The directory of addresses may be older than the schema, or another installation's: each is entered anew.
   while (await context.step((tx) => unmarkShared(tx, UNMARKED_AT_ONCE)) === UNMARKED_AT_ONCE);
+  if (isNews) {
+    context.log("error", "every login of a realm has ended", { realm: id, detail: APART });
+  }
   if (ramps.length > 0) {
     context.log("error", "ramps are in quarantine", { realm: id, detail: APART });
   }

@@ -21,7 +21,7 @@ import {
   updateInstallation,
   upsertWitness,
 } from "../../db/realms/installation.ts";
-import { deleteProvisionings } from "../../db/realms/realms.ts";
+import { deleteProvisionings, drawLoginEpoch } from "../../db/realms/realms.ts";
 import { locking, reading, writing } from "../../db/transaction.ts";
 import {
   type Evidence,
@@ -58,8 +58,8 @@ export interface FenceOptions {
   /** Fingerprint of the master key of this process. */
   master: string;
   log: Log;
-  /** Called when the database is not the one that this host recorded. */
-  halt?: (detail: string) => Promise<void>;
+  /** Called when the database is not the one that this host recorded; `isFirst`: it is this that ends all logins. */
+  halt?: (detail: string, isFirst: boolean) => Promise<void>;
   /** Whether it compares by itself from time to time. */
   loop?: boolean;
 }
@@ -218,16 +218,25 @@ function otherKey(current: string | null): string {
 
 /** Halts the whole installation until it is reconciled. */
 async function halt(state: FenceState, row: InstallationRow, detail: string): Promise<void> {
-  if (row.halted === null) {
-    await locking(state.platform, async (tx) => {
-      const current = await lockInstallation(tx);
-      if (current.halted !== null) return;
-      await updateInstallation(tx, { halted: { detail, at: Date.now() } });
-    });
-  }
+  const isFirst = row.halted === null && await haltInstallation(state.platform, detail);
   if (state.halted) return;
-  await state.halt?.(detail);
+  await state.halt?.(detail, isFirst);
   state.halted = true;
+}
+
+/**
+ * Halts an installation until it is reconciled, and ends every login: revocations may be lost with the rest.
+ *
+ * @returns false where it is halted already
+ */
+export async function haltInstallation(platform: Pool, detail: string): Promise<boolean> {
+  return await locking(platform, async (tx) => {
+    const current = await lockInstallation(tx);
+    if (current.halted !== null) return false;
+    await updateInstallation(tx, { halted: { detail, at: Date.now() } });
+    await drawLoginEpoch(tx, null);
+    return true;
+  });
 }
 
 /** Compares; where the two differ, once more while no process of this host advances. */

@@ -3,6 +3,7 @@ import type { Database } from "../../db/database.ts";
 import { goThrough } from "../../db/realms/realm_rounds.ts";
 import type { RealmRow } from "../../db/realms/realms.ts";
 import { serializable } from "../../db/transaction.ts";
+import { noteEndedLogins } from "../../domain/identity/restored_keys.ts";
 import { newId } from "../../domain/ids.ts";
 import { quarantine } from "../../domain/sending/quarantine.ts";
 import { locationOf } from "../../domain/realms/realms.ts";
@@ -11,12 +12,18 @@ import { workerActor } from "../worker_context.ts";
 
 /**
  * Quarantines all ramps of all realms, or of some; begins their quarantine anew, unless it goes on. A realm whose database is away does not sign either: the fence is closed.
+ *
+ * @param how.endsLogins whether the installation was halted just now, which has ended every login
  */
 export async function quarantineAll(
   database: Database,
   log: Log,
   detail: string,
-  { only, goesOn = false }: { only?: readonly string[]; goesOn?: boolean } = {},
+  { only, goesOn = false, endsLogins = false }: {
+    only?: readonly string[];
+    goesOn?: boolean;
+    endsLogins?: boolean;
+  } = {},
 ): Promise<void> {
   const poolOf = (realm: RealmRow) => database.sharedPool(locationOf(realm));
   await goThrough(database.platform, {
@@ -28,7 +35,10 @@ export async function quarantineAll(
       const actor = workerActor(realm, newId(at), at);
       const ramps = await serializable(
         poolOf(realm),
-        (tx) => quarantine(tx, actor, null, detail, goesOn),
+        async (tx) => {
+          if (endsLogins) await noteEndedLogins(tx, at);
+          return await quarantine(tx, actor, null, detail, goesOn);
+        },
       );
       if (ramps.length > 0) log("error", "ramps are in quarantine", { realm: realm.id });
     },

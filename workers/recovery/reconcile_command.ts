@@ -15,7 +15,7 @@ import type { Progress } from "../../progress.ts";
 import { compareRealm } from "../installation/attestation.ts";
 import { workerContext } from "../worker_context.ts";
 import { openChains } from "../chains/registry.ts";
-import { claimEpoch, inspectInstallation } from "../installation/fence.ts";
+import { claimEpoch, haltInstallation, inspectInstallation } from "../installation/fence.ts";
 import { keptIdentities } from "../installation/network_identities.ts";
 import { quarantineAll } from "../installation/quarantine_all.ts";
 import { type LateAnswer, type PlaceReport, type Question, reconcileRealm } from "./reconcile.ts";
@@ -131,7 +131,9 @@ export async function reconcileAll(
       throw new TypeError("INSTALLATION_EPOCH must get another value before a reconciliation");
     }
     const detail = isApart ? verdict.detail : row.halted!.detail;
-    await quarantineAll(database, log, detail, { goesOn: true });
+    const endsLogins = values.list !== true && await haltInstallation(database.platform, detail);
+    await quarantineAll(database, log, detail, { goesOn: true, endsLogins });
+    if (endsLogins) dependencies.print("every login has ended: everybody logs in again");
   }
   const realms = await reconcileRealms(dependencies, {
     apart,

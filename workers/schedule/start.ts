@@ -54,7 +54,7 @@ export async function startWorkers(options: WorkersOptions): Promise<Runner> {
     label: config.installationEpoch,
     master: (await readMasterKey(masterKey)).id,
     log,
-    halt: (detail) => quarantineAll(database, log, detail),
+    halt: (detail, endsLogins) => quarantineAll(database, log, detail, { endsLogins }),
     loop: !edge,
   });
   await fence.fault(); // logs a fault before any work starts
