@@ -10,6 +10,7 @@ import { isId } from "../domain/ids.ts";
 import { STEPS } from "../domain/audit/ledger_check.ts";
 import { assertEncoding, restateAll } from "../domain/realms/migrations.ts";
 import { refuseOtherKey } from "../domain/security/platform_key.ts";
+import { openSecrets } from "../domain/security/serving_secrets.ts";
 import { decryptFrom } from "../workers/backup/envelope.ts";
 import { type FrameReader, readFrames } from "../workers/backup/frames.ts";
 import {
@@ -64,7 +65,7 @@ export async function restore(context: CommandContext, { args }: Invocation): Pr
     const read = await checkBackup(frames);
     context.progress.end();
     const lacks = header.without.length > 0 ? `, without the realms ${header.without}` : "";
-    return report(context, read, `whole${lacks}`);
+    return report(context, read, `whole${lacks}${ofKey(frames)}`);
   }
   const whole = header.kind === "installation" && realm === null;
   if (!whole && without.length > 0) refuse("one realm is restored: there is none to leave out");
@@ -97,7 +98,15 @@ async function restoreWith(
   progress.end();
   const stopped = stop ? ", and nothing moves or is signed until the stops are lifted" : "";
   const verdict = "restored; nothing is sent until `deno task reconcile` has ended";
-  report(context, restored, `${verdict}${stopped}`);
+  report(context, restored, `${verdict}${stopped}${ofKey(opened.frames)}`);
+}
+
+/** Tells what to do where the secrets in a backup are encrypted under the platform key before the present one. */
+function ofKey(frames: FrameReader): string {
+  if (!frames.isOfPreviousKey()) return "";
+  return ". It was made under PLATFORM_KEY_PREVIOUS: start every process with both keys and run" +
+    " `deno task rotate-platform-key`; until then one-time passwords, webhooks' secrets and persons' data of" +
+    " it open with both alone";
 }
 
 /** Opens a file as a backup of a holder of the platform key. */
@@ -117,7 +126,8 @@ async function openBackup(
       },
     }),
   );
-  return readFrames(await decryptFrom(counted, identities), secrets);
+  const present = openSecrets(config.platformKey!);
+  return readFrames(await decryptFrom(counted, identities), secrets, present);
 }
 
 /** States the rights of all realms. One that was not restored, and is not reached, gets its own when it is migrated. */

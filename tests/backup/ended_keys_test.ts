@@ -67,6 +67,10 @@ Deno.test("no login of before a restore works after it, machine keys work again 
 
   const wrong = await host.run(url, "restore", [made.path, "--check", "--end-keys"]);
   match(wrong.said, /there is no key to end/);
+  const keys = { PLATFORM_KEY: "the-next-platform-key", PLATFORM_KEY_PREVIOUS: PLATFORM_KEY };
+  const rotated = reportOf(await host.run(url, "restore", [made.path, "--check"], keys));
+  match(rotated.verdict, /PLATFORM_KEY_PREVIOUS: start every process with both keys and run/);
+  equal(reportOf(await host.run(url, "restore", [made.path, "--check"])).verdict, "whole");
 });
 
 /** Logs the customer of a realm in through a process; gives what it sends with. */

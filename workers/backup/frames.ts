@@ -41,6 +41,8 @@ export interface FrameReader {
   skip(): Promise<void>;
   /** Checks that nothing follows, and that the encryption ends here as well. */
   end(): Promise<void>;
+  /** Whether a tag that was checked is under the platform key before the present one, as the secrets in the rows are. */
+  isOfPreviousKey(): boolean;
 }
 
 /** Writes frames for a backup. */
@@ -79,14 +81,20 @@ export function writeFrames(
   };
 }
 
-/** Reads the frames of a backup. */
+/**
+ * Reads the frames of a backup.
+ *
+ * @param present the secrets of the present platform key alone
+ */
 export function readFrames(
   stream: ReadableStream<Uint8Array>,
   secrets: Secrets,
+  present: Pick<Secrets, "decrypt"> = secrets,
 ): FrameReader {
   const source = byteSource(stream);
   const hash = createHash("sha256");
   let backup: string | null = null;
+  let isOfPreviousKey = false;
   async function frame(): Promise<
     { kind: number; content: Uint8Array; before: string }
   > {
@@ -101,9 +109,10 @@ export function readFrames(
   }
   async function checkTag(): Promise<void> {
     const { kind, content, before } = await frame();
-    if (
-      kind === TAG && secrets.decrypt("backup", backup!, content) === before
-    ) return;
+    if (kind === TAG && secrets.decrypt("backup", backup!, content) === before) {
+      isOfPreviousKey ||= present.decrypt("backup", backup!, content) === null;
+      return;
+    }
     refuse(
       "the backup was made under another PLATFORM_KEY than this one, or was changed",
     );
@@ -138,6 +147,7 @@ export function readFrames(
   return {
     part: async () => await read(await frame()),
     rows,
+    isOfPreviousKey: () => isOfPreviousKey,
     async skip() {
       for await (const _ of rows());
     },
