@@ -158,6 +158,7 @@ Deno.test("after a promotion no withdrawal is canceled before all workers have c
       equal(await paidOut(funded), ETHER);
       await using back = await first.fence(url);
       match((await back.fault())!, /it is older than the record of this host/);
+      await realm.admin.renew();
       await assertNotCanceled(installation);
       await begin(first, realm, "new");
       guard(funded, back);

@@ -70,6 +70,7 @@ Deno.test("a payment that the chain shows settles no withdrawal of another amoun
   const { body: { id } } = await funded.withdraw("1.000000000000000001");
   await funded.anvil.mine(3);
   await first.fault();
+  await funded.realm.admin.renew();
   const listed = await first.run(["--list", ...GAP]);
   const { realms: [{ places: [place] }] } = JSON.parse(listed.out);
   deepEqual([listed.code, openOf(listed.out)], [2, [id]]);
@@ -163,6 +164,7 @@ async function restored(
   for (const value of values) ids.push((await funded.withdraw(value)).body.id);
   await funded.anvil.mine(3);
   match((await first.fault())!, /restored or copied/);
+  await funded.realm.admin.renew();
   return ids;
 }
 

@@ -19,6 +19,7 @@ Deno.test("`reconcile` lists, settles, begins a new epoch, and lets further host
   const { body: { id: late } } = await funded.withdraw("2");
   await funded.anvil.mine(3);
   match((await first.fault())!, /^chain.quarantined: it was restored or copied/);
+  await funded.realm.admin.renew();
   const quarantined = "select 1 from ramps where quarantined is not null";
 
   const listed = await first.run(["--list", "--gap", "20"]);
@@ -142,7 +143,11 @@ Deno.test("`reconcile --list` changes nothing while hosts are waited for after a
   // It is given up: that is no listing.
   await sql`update installation set timeline = '00000000'`;
   await sql`update installation_witnesses set timeline = '00000000'`;
+  const asked = async () => (await funded.realm.admin.send("GET", "/v1/auth/me")).body.code;
+  equal(await asked(), undefined);
   const given = await first.run(["--gap", "20"]);
   equal(given.code, 0, given.said);
+  match(given.said, /every login has ended/);
+  equal(await asked(), "auth.revoked");
   equal(JSON.parse(given.out).epoch, 2);
 });

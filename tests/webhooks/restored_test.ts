@@ -64,6 +64,7 @@ Deno.test("a database that waits for its reconciliation sends neither webhooks n
   await own.restore(yesterday);
   await using fence = await fenceOf(own.url, dataDir);
   equal(await fence.isApart(), true);
+  await realm.admin.renew();
 
   await using worker = openTestDeliverer(realm, fence);
   await worker.run();
