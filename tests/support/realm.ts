@@ -343,6 +343,7 @@ async function asUser(
     send: (...request) => send(key)(...request),
     async renew() {
       user.key = key = await sign();
+      context.refresh(); // the process knows the realm as of at most a second ago
     },
   };
   return user;
