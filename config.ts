@@ -381,7 +381,7 @@ function quorumOf(read: Reader, prefix: string, urls: readonly string[]): number
 
 function deepFreeze<T>(value: T): T {
   if (typeof value === "object" && value !== null && !Object.isFrozen(value)) {
-    Object.freeze(value);
+    Object.freeze<object>(value);
     for (const inner of Object.values(value)) deepFreeze(inner);
   }
   return value;

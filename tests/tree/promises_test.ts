@@ -1,5 +1,5 @@
-import { deepEqual, equal } from "node:assert/strict";
-import { droppedPromises } from "../../lint/promises.ts";
+import { deepEqual } from "node:assert/strict";
+import { checkMarked } from "../../lint/promises.ts";
 
 Deno.test("a promise that nobody awaits or catches is found, by its type", async () => {
   const folder = await Deno.makeTempDir({ prefix: "purser-lint-" });
@@ -26,11 +26,27 @@ Deno.test("a promise that nobody awaits or catches is found, by its type", async
     await Deno.writeTextFile(new URL("deno.lock", root), '{"version":"5"}');
     await Deno.mkdir(new URL("domain/", root));
     await Deno.writeTextFile(new URL("domain/work.ts", root), lines.join("\n"));
-    const found = await droppedPromises(root, ["domain/work.ts"]);
+    const { dropped: found } = await checkMarked(root, ["domain/work.ts"]);
     const at = [...found!.matchAll(/^domain\/work\.ts:(\d+)$/gm)].map(([, line]) => Number(line));
     deepEqual(at.sort(), [3, 4, 5, 6, 7, 8, 9]);
-    await Deno.writeTextFile(new URL("domain/work.ts", root), lines.toSpliced(2, 7).join("\n"));
-    equal(await droppedPromises(root, ["domain/work.ts"]), null);
+    // What assertions narrow stays so, and another fault is told from none.
+    const narrowed = [
+      'import { ok } from "node:assert/strict";',
+      "function stop(): never { throw new Error(); }",
+      "export function text(one: string | null, two: number | null): number {",
+      "  ok(one !== null);",
+      "  if (two === null) stop();",
+      "  return one.length + two;",
+      "}",
+    ];
+    for (const wrong of [[], ['export const count: number = "one";']]) {
+      const text = [...lines.toSpliced(2, 7), ...narrowed, ...wrong].join("\n");
+      await Deno.writeTextFile(new URL("domain/work.ts", root), text);
+      deepEqual(await checkMarked(root, ["domain/work.ts"]), {
+        dropped: null,
+        clean: wrong.length === 0,
+      });
+    }
   } finally {
     await Deno.remove(folder, { recursive: true });
   }
