@@ -127,15 +127,15 @@ Deno.test("1000 deposits in one block are each credited once", async () => {
   equal((await fixture.deposits()).length, 1000);
 });
 
-Deno.test("a chain thousands of blocks ahead is caught up with, block by block", async () => {
+Deno.test("a chain more than a thousand blocks ahead is caught up with, block by block", async () => {
   await using fixture = await openRampFixture();
   const { anvil } = fixture;
   const ramp = await fixture.ramp();
   for (let i = 0; i < 5; i++) {
-    await anvil.mine(500);
+    await anvil.mine(250);
     await anvil.send({ to: ramp.address, value: ETHER });
   }
-  await anvil.mine(500);
+  await anvil.mine(250);
   await fixture.poller.follow();
   equal((await fixture.account(ramp.id)).balance.total, "5");
   const [chain] = (await fixture.realm.admin.send("GET", "/v1/chains")).body;
