@@ -197,6 +197,15 @@ Deno.test("a payment is dropped beyond its expiry where the chain has lost the b
   node.trick = ({ path, body }) =>
     path === "wallet/getblock" && body.id_or_num === height ? {} : undefined;
   await failsAs("unavailable", ask(await play.open([node.url]), bytes));
+  node.trick = async ({ path, body, honest }) => {
+    if (path !== "wallet/getblock" || !(Number(body.id_or_num) > 0)) return undefined;
+    const { block_header, ...block } = await honest() as { block_header: { raw_data: object } };
+    const raw_data = { ...block_header.raw_data, timestamp: time - 525_000 + 1 };
+    return { ...block, block_header: { ...block_header, raw_data } };
+  };
+  node.asked.length = 0;
+  await failsAs("unavailable", ask(await play.open([node.url]), bytes));
+  ok(node.asked.length < 100, `${node.asked.length} questions where all blocks are of one time`);
 });
 
 Deno.test("one node of three that invents or hides a payment decides nothing", async () => {

@@ -20,6 +20,8 @@ const BLOCKS_MAX = 500;
 const VALID_MOST_MS = 86_400_000n;
 /** Blocks are at least so far apart. */
 const APART_MS = 3_000;
+/** Blocks that are asked for to find one by its time: halving what lies between takes fewer. */
+const SEARCHED_MAX = 64;
 /** A transaction was made later than this before it expires: that is five times as long as it may be valid. */
 const MADE_WITHIN_MS = 5 * (VALID_MS + VALID_SPREAD_MS);
 
@@ -80,7 +82,10 @@ async function referred(
 async function lastUpTo(peer: Peer, timeMs: number, final: TronBlock): Promise<TronBlock> {
   let above = final;
   let below = await shown(peer, 0);
-  while (below.timeMs <= timeMs && above.height > below.height + 1) {
+  for (let read = 0; below.timeMs <= timeMs && above.height > below.height + 1; read++) {
+    if (read === SEARCHED_MAX) {
+      throw new ChainError("unavailable", `${peer.name} shows blocks at times that cannot be`);
+    }
     // Blocks are missing here and there, so that the one at this distance is not later.
     const back = Math.ceil((above.timeMs - timeMs) / APART_MS);
     const least = Math.max(below.height + 1, above.height - back);
