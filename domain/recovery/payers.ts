@@ -74,11 +74,12 @@ export async function tellPayer(
   const others = rows.filter((row) => shownPayer(row) !== seen);
   const reason = `${backAs(hash, { seen, height })}: it is paid by it`;
   const entry = { hash: seen, paid: true, block: height, reason };
+  // Those that a batch pays divide its fee.
+  if (cost === null || order.purpose !== "withdrawal") {
+    return await tellUsers(tx, actor, others.map(({ id }) => id), entry);
+  }
   for (const row of others) {
-    // Those that a batch pays divide its fee.
-    const own = cost !== null && order.purpose === "withdrawal";
-    const took = own ? { cost: await costIn(tx, row, order, cost) } : {};
-    await tellUsers(tx, actor, [row.id], { ...entry, ...took });
+    await tellUsers(tx, actor, [row.id], { ...entry, cost: await costIn(tx, row, order, cost) });
   }
 }
 
