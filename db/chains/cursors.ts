@@ -180,17 +180,6 @@ export async function selectScannedBlock(
   return row?.hash ?? null;
 }
 
-/** Whether the scan has passed the height of a block without it. */
-export async function selectScannedWithout(
-  db: Db,
-  { chain, network }: NetworkKey,
-  { height, hash }: { height: number; hash: string },
-): Promise<boolean> {
-  const [{ without }] = await db<{ without: boolean }[]>`
-    select was_scanned_without(${chain}, ${network}, ${height}, ${hash}) as without`;
-  return without;
-}
-
 /** Removes blocks above a height, and those too deep to matter. */
 export async function deleteChainBlocks(
   tx: Tx,

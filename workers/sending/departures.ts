@@ -5,12 +5,11 @@
  * does every end that leaves an order unpaid, until the ramp is reconciled.
  * @module
  */
-import { selectCursor, selectScannedWithout } from "../../db/chains/cursors.ts";
-import type { Tx } from "../../db/database.ts";
+import { selectCursor } from "../../db/chains/cursors.ts";
+import { brokenConstraint } from "../../db/errors.ts";
 import { lockQuarantine, selectQuarantine } from "../../db/sending/quarantine.ts";
 import { type LedgerTx, reading } from "../../db/transaction.ts";
 import type { AttemptRow, OrderRow } from "../../domain/sending/chain_orders.ts";
-import type { Inclusion } from "../../domain/sending/order_states.ts";
 import { QUARANTINED } from "../../domain/sending/quarantine.ts";
 import type { WorkerContext } from "../worker_context.ts";
 import { ChainError } from "../chains/chain.ts";
@@ -66,27 +65,14 @@ export async function assertScanned(
   );
 }
 
-/**
- * Makes an order wait where the scan has passed the height of its block without that one: nodes told of it before a
- * reorganisation that was followed meanwhile, or the scan is to follow one. Only of an order that has ended before is it
- * noted that its block is lost, or was not found.
- *
- * @throws {ChainError} `held`
- */
-export async function assertScannedWith(
-  tx: Tx,
-  order: OrderRow,
-  { hash, height, block_hash }: Inclusion,
-): Promise<void> {
-  if (height === null || block_hash === null) return;
-  if (!await selectScannedWithout(tx, order, { height, hash: block_hash })) return;
-  throw new ChainError("held", `block ${height} was scanned, and is not the one that has ${hash}`);
-}
+/** Nodes told of its block before a reorganisation that was followed meanwhile, or the scan is to follow one. */
+const SCANNED_WITHOUT = "another block was scanned at the height of the one that nodes say has it";
 
 /**
  * Runs the step that ends an order, under the ledger lock. An end without payment waits while the ramp
  * is in quarantine, or the fence is closed: the charge would go back to users that a newer database
- * may have paid.
+ * may have paid. Every end waits where the scan has passed its block without it: only of an order that has
+ * ended before is it noted that its block is lost, or was not found.
  *
  * @throws {ChainError} `held`
  */
@@ -98,11 +84,16 @@ export async function endInTurn<T>(
   const why = state === "done" ? null : await work.context.signer.fault();
   if (why !== null) throw new ChainError("held", why);
   await work.onCheckpoint("ending");
-  return await stepInTurn(work, async (tx, current) => {
-    const row = state === "done" ? null : await lockQuarantine(tx, current.ramp);
-    if (row !== null) throw new ChainError("held", `${QUARANTINED}: ${row.detail}`);
-    return await end(tx, current);
-  }, { lockLedger: true });
+  try {
+    return await stepInTurn(work, async (tx, current) => {
+      const row = state === "done" ? null : await lockQuarantine(tx, current.ramp);
+      if (row !== null) throw new ChainError("held", `${QUARANTINED}: ${row.detail}`);
+      return await end(tx, current);
+    }, { lockLedger: true });
+  } catch (error) {
+    if (brokenConstraint(error) !== "chain_orders_scanned") throw error;
+    throw new ChainError("held", SCANNED_WITHOUT);
+  }
 }
 
 /**

@@ -44,7 +44,7 @@ import { ORDER_HANDLERS } from "./order_handlers.ts";
 import type { WorkerContext } from "../worker_context.ts";
 import { ChainError } from "../chains/chain.ts";
 import type { Broadcast, TransactionStatus } from "../chains/outgoing.ts";
-import { assertMayLeave, assertScannedWith, endInTurn } from "./departures.ts";
+import { assertMayLeave, endInTurn } from "./departures.ts";
 import { takeReplacement } from "./found_transactions.ts";
 import { assertProven, type Drop, earlierDropOf, lossOf } from "./dropped_orders.ts";
 import { giveUpOvertaken } from "./overtaken_plans.ts";
@@ -330,7 +330,6 @@ type Ending =
   | { state: "dropped"; error: string; proof: DropProof; living: readonly AttemptRow[] };
 
 async function endOrder(tx: Tx, order: OrderRow, end: Ending): Promise<OrderRow> {
-  if (end.state !== "dropped") await assertScannedWith(tx, order, end.block);
   switch (end.state) {
     case "done":
       return await finishOrder(tx, order, end.block);
