@@ -222,10 +222,10 @@ export async function markReturned(
 }
 
 /** Forgets the block in which a transaction was seen again: nodes deny it, or what it did there was told before. */
-export async function forgetSeenAgain(tx: Tx, hash: string): Promise<void> {
+export async function forgetSeenAgain(tx: Tx, hash: string, height: number): Promise<void> {
   await tx`
     update displaced_orders set seen_hash = null, seen_height = null
-    where hash = ${hash} and state <> 'returned'`;
+    where hash = ${hash} and seen_height = ${height} and state <> 'returned'`;
 }
 
 /**

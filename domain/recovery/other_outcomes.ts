@@ -41,7 +41,7 @@ export async function tellFailed(
   const row = await lockDisplaced(tx, again.hash);
   if (row === null || !isUnsettled(row, again.height)) return null;
   if (row.state !== "lost") {
-    await forgetSeenAgain(tx, row.hash);
+    if (row.seen_height !== null) await forgetSeenAgain(tx, row.hash, row.seen_height);
     return null;
   }
   const order = (await selectOrder(tx, row.order))!;

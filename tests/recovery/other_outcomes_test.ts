@@ -74,6 +74,21 @@ async function mineAgain(
   for (let round = 0; round < 3; round++) await scene.poller.advance();
 }
 
+/** Two nodes before that of a scene. */
+function openFronts() {
+  const nodes: FaultyNode[] = [];
+  return {
+    nodes,
+    front(url: string) {
+      for (let count = 0; count < 2; count++) nodes.push(startFaultyNode(url));
+      return nodes.map((one) => one.url).join();
+    },
+    [Symbol.asyncDispose]: async () => {
+      for (const node of nodes) await node.abort();
+    },
+  };
+}
+
 async function displacedOf({ funded }: LateScene) {
   return await rowsOf<{ hash: string; state: string; told: string | null }>(
     funded.realm,
@@ -231,7 +246,7 @@ Deno.test("a withdrawal on Ethereum whose block a reorganisation takes away, whi
   const states = "select state, error from chain_orders";
   const [{ state, error }] = await rowsOf<{ state: string; error: string }>(realm, states);
   ok(state !== "done", state);
-  match(error, /^block \d+ was scanned, and is not the one that has 0x/);
+  match(error, /^another block was scanned at the height/);
   await rejects(
     rowsOf(
       realm,
@@ -294,30 +309,55 @@ Deno.test("a withdrawal on Ethereum ends with the hash and the fee of that of it
 });
 
 Deno.test("of a withdrawal on Ethereum that failed, and that one of two nodes says has succeeded in another block, nothing is told before both do", async () => {
-  const nodes: FaultyNode[] = [];
-  const front = (url: string) => {
-    for (let count = 0; count < 2; count++) nodes.push(startFaultyNode(url));
-    return nodes.map((one) => one.url).join();
+  await using fronts = openFronts();
+  await using scene = await openLateScene(fronts);
+  const { nodes: [lying] } = fronts;
+  const { funded } = scene;
+  const failed = await end(scene, { takes: false });
+  await failed.goBack();
+  lying.trick = async ({ method, params }) => {
+    if (method !== "eth_getTransactionReceipt" || params[0] !== failed.hash) return undefined;
+    return { ...await funded.anvil.rpc<object>(method, ...params), status: "0x0" };
   };
-  await using scene = await openLateScene({ front });
-  try {
-    const { funded } = scene;
-    const failed = await end(scene, { takes: false });
-    await failed.goBack();
-    nodes[0].trick = async ({ method, params }) => {
-      if (method !== "eth_getTransactionReceipt" || params[0] !== failed.hash) return undefined;
-      return { ...await funded.anvil.rpc<object>(method, ...params), status: "0x0" };
-    };
-    await mineAgain(scene, failed, { takes: true });
-    equal(await quarantineOf(funded), null);
-    equal((await displacedOf(scene))[0].told, null);
-    nodes[0].trick = () => undefined;
-    for (let round = 0; round < 2; round++) await scene.poller.advance();
-    match(await quarantineOf(funded) ?? "none", /succeeded in block/);
-  } finally {
-    for (const node of nodes) await node.abort();
-  }
+  await mineAgain(scene, failed, { takes: true });
+  equal(await quarantineOf(funded), null);
+  equal((await displacedOf(scene))[0].told, null);
+  lying.trick = () => undefined;
+  for (let round = 0; round < 2; round++) await scene.poller.advance();
+  match(await quarantineOf(funded) ?? "none", /succeeded in block/);
 });
+
+for (const isLost of [true, false]) {
+  const so = isLost ? "and whose block is lost, is sent again" : "is not asked about for ever";
+  Deno.test(`a withdrawal on Ethereum that is DONE, that one of two nodes claims to see in another block, ${so}`, async () => {
+    await using fronts = openFronts();
+    await using scene = await openLateScene(fronts);
+    const { funded: { anvil, realm }, poller } = scene;
+    const done = await end(scene, { takes: true, scanned: isLost });
+    const sent = await anvil.rpc<object>("eth_getTransactionByHash", done.hash);
+    if (isLost) await done.goBack();
+    await anvil.mine(80);
+    const claimed = await anvil.rpc<string>("eth_blockNumber");
+    let lies = 0;
+    fronts.nodes[0].trick = async ({ method, params }) => {
+      if (!method.startsWith("eth_getBlockBy") || params[1] !== true) return undefined;
+      const block = await anvil.rpc<{ number: string; transactions: object[] }>(method, ...params);
+      if (block?.number !== claimed) return undefined;
+      lies++;
+      return { ...block, transactions: [...block.transactions, sent] };
+    };
+    await poller.advance();
+    const seen = await rowsOf(realm, "select seen_height from displaced_orders");
+    deepEqual([lies > 0, seen], [true, [{ seen_height: Number(claimed) }]]);
+    for (let round = 0; round < 3; round++) {
+      await anvil.mine(60);
+      await poller.advance();
+    }
+    deepEqual(await displacedOf(scene), [{ hash: done.hash, state: "returned", told: null }]);
+    equal(await paidOut(scene), COIN);
+    equal(await quarantineOf(scene.funded), null);
+  });
+}
 
 Deno.test("a reconciliation that is killed before any of its steps leaves the operator the report of a failed withdrawal on Ethereum that has succeeded", async () => {
   await using scene = await openLateScene();

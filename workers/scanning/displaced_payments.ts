@@ -98,8 +98,14 @@ async function askOne(work: AttemptSearch, row: DisplacedRow): Promise<string | 
   const seen = { hash: seen_hash ?? hash, height: seen_height ?? since, order: row.order };
   const { order, query } = await questionOf(work, seen);
   const status = await chain.status(query);
+  const of = { signer: order.sender, inputs: query.attempts[0].inputs, agreed: true };
   if (isFinal(chain, status, query)) {
     const again = { hash, seen: seen.hash, height: status.block.height };
+    if (seen_height !== null && again.height !== seen_height) {
+      // A node alone had shown it elsewhere, or the scan is to follow a reorganisation.
+      const block = { hash: seen.hash, height: again.height };
+      await context.step((tx) => markDisplacedSeen(tx, place, [block]));
+    }
     const { success } = status;
     if (success && order.state === "done" && seen.hash !== hash) warnOfPayer(work, again);
     const cost = { fee: `${status.fee}`, contract: status.feeContract };
@@ -116,7 +122,9 @@ async function askOne(work: AttemptSearch, row: DisplacedRow): Promise<string | 
   }
   if (status.state === "mined") return null; // it waits to be deep enough
   if (seen_height !== null) {
-    if (isDropped(status)) await context.step((tx) => forgetSeenAgain(tx, hash));
+    // Otherwise one node could keep it from being sent again.
+    const isNowhere = isDropped(status) || await isReadWithout(work, seen, of);
+    if (isNowhere) await context.step((tx) => forgetSeenAgain(tx, hash, seen_height));
     return null;
   }
   if (order.nonce !== null && order.state !== "failed" && row.told === null) {
@@ -126,7 +134,6 @@ async function askOne(work: AttemptSearch, row: DisplacedRow): Promise<string | 
   if (order.state !== "failed") {
     // An index that lags hides it from the scan, and a server that is behind does not know it yet: its block tells.
     const block = { hash, height: row.lost_height };
-    const of = { signer: order.sender, inputs: query.attempts[0].inputs, agreed: true };
     if (!await isReadWithout(work, block, of)) {
       await context.step((tx) => markDisplacedSeen(tx, place, [block]));
       return null;
