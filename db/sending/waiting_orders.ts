@@ -2,23 +2,26 @@
 import type { Db } from "../database.ts";
 
 /**
- * Makes the next run due of the oldest new orders of some senders: of each so many, and none that was tried within so
- * many seconds. Runs that are under way or due are left as they are.
+ * Makes the next run due of the oldest new orders of some senders: of each so many, and none before so many seconds have
+ * passed since it was scheduled. Runs that are under way or due are left as they are, and so are those that have failed:
+ * each has a few attempts, whose pauses grow.
  */
 export async function markWaitingDue(
   db: Db,
   { chain, network }: { chain: string; network: string },
   of: { senders: readonly string[]; most: number; seconds: number },
 ): Promise<void> {
+  const due =
+    db`greatest(now(), created_at + make_interval(secs => ${of.seconds}))`;
   await db`
-    update jobs set run_at = now() where state = 'ready' and id = any (array(
+    update jobs set run_at = ${due} where state = 'ready' and run_at > ${due} and id = any (array(
       select j.id from unnest(${of.senders as string[]}::text[]) s(sender)
       cross join lateral (
-        select o.id, o.schedule_version, coalesce(o.last_attempt_at, o.created_at) as tried from chain_orders o
+        select o.id, o.schedule_version from chain_orders o
         where o.chain = ${chain} and o.network = ${network} and o.sender = s.sender and o.state = 'new'
         order by o.id limit ${of.most}) w
       cross join lateral (
-        select d.id, d.run_at, d.state from jobs d where d.name = 'order.advance'
+        select d.id, d.state, d.attempts from jobs d where d.name = 'order.advance'
           and d.dedupe = w.id || ' ' || w.schedule_version and d.state in ('ready', 'running') offset 0) j
-      where j.state = 'ready' and j.run_at > now() and w.tried < now() - make_interval(secs => ${of.seconds})))`;
+      where j.state = 'ready' and j.attempts = 0))`;
 }
