@@ -16,6 +16,13 @@ export interface Price {
   rate: string;
 }
 
+/** What a source answers. */
+export interface Prices {
+  prices: Price[];
+  /** Those that the others of the answer contradict, which are not taken. */
+  contradicted: Price[];
+}
+
 /** A source of prices. */
 export interface RatesGateway {
   /**
@@ -24,7 +31,7 @@ export interface RatesGateway {
    * @param at milliseconds since 1970, by which prices are too old: the database's time, as a process's clock may be wrong
    * @throws {Error} when there is no usable answer
    */
-  fetchPrices(signal: AbortSignal, at: number): Promise<Price[]>;
+  fetchPrices(signal: AbortSignal, at: number): Promise<Prices>;
 }
 
 const TIMEOUT_MS = 10_000;
@@ -64,7 +71,8 @@ const COINS: Readonly<Record<string, readonly string[]>> = {
   "ripple": ["BXRP"],
 };
 
-const CURRENCIES = "usd eur gbp aed ars aud bdt bhd bmd brl cad chf clp cny czk dkk gel hkd huf " +
+const CURRENCIES =
+  "usd eur gbp aed ars aud bdt bhd bmd brl cad chf clp cny czk dkk gel hkd huf " +
   "idr ils inr jpy krw kwd lkr mmk mxn myr ngn nok nzd php pkr pln rub sar sek sgd thb try twd " +
   "uah vef vnd zar xdr xag xau btc eth ltc bch";
 
@@ -73,7 +81,12 @@ export function openRatesGateway(url: string): RatesGateway {
   const ids = Object.keys(COINS).join(",");
   const currencies = CURRENCIES.replaceAll(" ", ",");
   const query = new URLSearchParams({
-    ...{ ids, vs_currencies: currencies, precision: "full", include_last_updated_at: "true" },
+    ...{
+      ids,
+      vs_currencies: currencies,
+      precision: "full",
+      include_last_updated_at: "true",
+    },
   });
   return {
     async fetchPrices(signal, at) {
@@ -100,7 +113,7 @@ interface Told {
 }
 
 /** Reads the prices of an answer; ignores everything else. @param nowS seconds since 1970 */
-function pricesIn(answer: unknown, nowS: number): Price[] {
+function pricesIn(answer: unknown, nowS: number): Prices {
   const told: Told[] = [];
   for (const coin of Object.keys(COINS)) {
     const row = member(answer, coin);
@@ -110,14 +123,24 @@ function pricesIn(answer: unknown, nowS: number): Price[] {
       if (rate !== null) told.push({ coin, currency, rate });
     }
   }
-  const prices = uncontradicted(told).flatMap(({ coin, currency, rate }) => {
+  if (told.length === 0) {
+    throw new Error("the price source named no price that is fresh");
+  }
+  const wrong = contradicted(told);
+  return {
+    prices: byAsset(told.filter((one) => !wrong.has(one))),
+    contradicted: byAsset([...wrong]),
+  };
+}
+
+/** Prices of coins as prices of the assets that have them. */
+function byAsset(told: readonly Told[]): Price[] {
+  return told.flatMap(({ coin, currency, rate }) => {
     const code = currency.toUpperCase();
     return COINS[coin].filter((base) => base !== code).map((base) => ({
       ...{ base, currency: code, rate },
     }));
   });
-  if (prices.length === 0) throw new Error("the price source named no price that is fresh");
-  return prices;
 }
 
 /** So many prices at least, and how far one may be from what the others say together. */
@@ -125,12 +148,14 @@ const COMPARED_MIN = 3;
 const APART = 10;
 
 /**
- * Leaves out prices that the others of the same answer contradict: the coins agree on what a currency is worth, and the
+ * Finds prices that the others of the same answer contradict: the coins agree on what a currency is worth, and the
  * currencies on what a coin is. A first price is compared with no earlier one.
  */
-function uncontradicted(told: readonly Told[]): Told[] {
+function contradicted(told: readonly Told[]): Set<Told> {
   const dollars = new Map(
-    told.filter(({ currency }) => currency === "usd").map((one) => [one.coin, nearly(one)]),
+    told.filter(({ currency }) => currency === "usd").map((
+      one,
+    ) => [one.coin, nearly(one)]),
   );
   const compared = told.filter(({ coin }) => dollars.has(coin));
   const units = middles(
@@ -141,11 +166,10 @@ function uncontradicted(told: readonly Told[]): Told[] {
   const inUnits = (one: Told) => nearly(one) / units.get(one.currency)!;
   const known = compared.filter(({ currency }) => units.has(currency));
   const worths = middles(known, "coin", inUnits);
-  const wrong = new Set(known.filter((one) => {
+  return new Set(known.filter((one) => {
     const apart = inUnits(one) / (worths.get(one.coin) ?? inUnits(one));
     return !(apart < APART && apart * APART > 1);
   }));
-  return told.filter((one) => !wrong.has(one));
 }
 
 /** About how much a price is, to be compared. */
@@ -160,21 +184,27 @@ function middles(
   by: "coin" | "currency",
   figure: (one: Told) => number,
 ): Map<string, number> {
-  return new Map([...Map.groupBy(told, (one) => one[by])].flatMap(([name, same]) => {
-    if (same.length < COMPARED_MIN) return [];
-    const figures = same.map(figure).sort((a, b) => a - b);
-    return [[name, figures[figures.length >> 1]] as const];
-  }));
+  return new Map(
+    [...Map.groupBy(told, (one) => one[by])].flatMap(([name, same]) => {
+      if (same.length < COMPARED_MIN) return [];
+      const figures = same.map(figure).sort((a, b) => a - b);
+      return [[name, figures[figures.length >> 1]] as const];
+    }),
+  );
 }
 
 /** Whether the source has had a price for too long; a source that does not say so is believed. */
 function isOld(updatedAt: unknown, nowS: number): boolean {
-  const since = Number(isDigits(updatedAt) ? updatedAt.digits : updatedAt ?? NaN);
+  const since = Number(
+    isDigits(updatedAt) ? updatedAt.digits : updatedAt ?? NaN,
+  );
   return nowS - since > AGE_MAX_S;
 }
 
 function member(value: unknown, key: string): unknown {
-  if (typeof value !== "object" || value === null || !Object.hasOwn(value, key)) return undefined;
+  if (
+    typeof value !== "object" || value === null || !Object.hasOwn(value, key)
+  ) return undefined;
   return (value as Record<string, unknown>)[key];
 }
 
@@ -185,7 +215,9 @@ async function readText(response: Response): Promise<string> {
   for await (const chunk of response.body ?? []) { // leaving the loop cancels the rest
     size += chunk.byteLength;
     if (size > SIZE_MAX) {
-      throw new Error("the answer of the price source is larger than a megabyte");
+      throw new Error(
+        "the answer of the price source is larger than a megabyte",
+      );
     }
     text += decoder.decode(chunk, { stream: true });
   }
