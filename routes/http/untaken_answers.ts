@@ -39,8 +39,9 @@ export function openUntaken(services: Services): CountUntaken {
     // A proxy carries the requests of many over one connection.
     const caller = `${hostname} ${port} ${callerAddress(headers, hostname, proxies)}`;
     const before = held.get(caller) ?? 0;
-    // What was changed is answered in any case: a refusal would say that nothing was done.
-    if (before > 0 && before + size > UNTAKEN_MAX && request.method === "GET") {
+    // What was changed is answered in any case: a refusal would say that nothing was done. A repeat changes nothing.
+    const changes = request.method !== "GET" && !answer.headers.has("idempotency-replayed");
+    if (before > 0 && before + size > UNTAKEN_MAX && !changes) {
       const why = "the answers before are not taken yet";
       const refused = new DomainError("service.overloaded", why, { retryAfterS: 1 });
       return problem(services, requestIdOf(headers, services), refused);
