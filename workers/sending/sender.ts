@@ -360,10 +360,7 @@ async function finish(work: OrderWork, end: Ending): Promise<null> {
   return null;
 }
 
-/**
- * Marks coins as spent that the mined attempt spent, and deletes change of attempts that were not
- * mined.
- */
+/** Marks coins as spent that the mined attempt spent, and deletes change of attempts that were not mined. */
 async function settleCoins(tx: Tx, order: OrderRow): Promise<void> {
   const attempts = await selectAttempts(tx, order.id);
   const losers = attempts.flatMap(({ hash }) =>
