@@ -212,6 +212,7 @@ async function enter<P, Q, B>(
     entrant.jti,
   );
   const key = await sign(claims);
+  if (realm.row().login_epoch !== row.login_epoch) realm.refresh(); // its key is good here at once, after a restore too
   const body = JSON.stringify({ "x-api-key": key, expires_at: claims.expiresAt * 1000 });
   return {
     status: call.route.status,

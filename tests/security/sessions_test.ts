@@ -1,7 +1,8 @@
 import { deepEqual, equal, notEqual, ok } from "node:assert/strict";
 import { decodeJwt, exportJWK, generateKeyPair, SignJWT } from "jose";
-import { insertSigningKey } from "../../db/realms/realms.ts";
+import { drawLoginEpoch, insertSigningKey } from "../../db/realms/realms.ts";
 import { reading, serializable } from "../../db/transaction.ts";
+import { openRealmContexts } from "../../domain/realms/context.ts";
 import { openSigningKeys } from "../../domain/security/signing_keys.ts";
 import { newId } from "../../domain/ids.ts";
 import { claimsOf } from "../../domain/security/sessions.ts";
@@ -244,6 +245,19 @@ Deno.test("a new password ends all keys of its user within a second, everywhere"
   const login = { username, password: "another horse battery" };
   const fresh = await logIn(realm, "/v1/auth/login", login);
   equal((await other.send(fresh.body["x-api-key"])("GET", "/v1/auth/me")).status, 200);
+});
+
+Deno.test("a login after a restore gives a key that works at once in the process that gave it, and those of before end there", async () => {
+  await using realm = await testRealm();
+  const at = Date.now(); // what it knows does not age
+  Object.assign(realm.services, { realms: openRealmContexts(realm.database, () => at) });
+  const me = (key: string) =>
+    realm.nobody("GET", "/v1/auth/me", undefined, { "x-api-key": key }).then(codeOf);
+  deepEqual(await me(realm.admin.key), [200, undefined]);
+  await serializable(realm.services.platform, (tx) => drawLoginEpoch(tx, realm.id));
+  const anew = await logIn(realm, "/v1/auth/login", { username: "admin@test.example" });
+  deepEqual(await me(anew.body["x-api-key"]), [200, undefined]);
+  deepEqual(await me(realm.admin.key), [401, "auth.revoked"]);
 });
 
 Deno.test("a signing key is replaced without logging anyone out, and both are published", async () => {
