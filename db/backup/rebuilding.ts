@@ -232,9 +232,11 @@ export async function settlePlace(
       database_url_encrypted = ${address}, login_epoch = gen_random_uuid() where id = ${id}`;
 }
 
-/** Gives a realm that was not restored a later number of its place. */
+/** Gives a realm that was not restored a later number of its place. Its login epoch is an earlier one: its logins end as well. */
 export async function passPlaces(tx: Tx, id: string, at: number): Promise<void> {
-  await tx`update platform.realms set place = ${laterPlace(tx, { place: 0, at })} where id = ${id}`;
+  await tx`
+    update platform.realms set place = ${laterPlace(tx, { place: 0, at })},
+      login_epoch = gen_random_uuid() where id = ${id}`;
 }
 
 function laterPlace(tx: Tx, { place, at }: { place: number; at: number }) {
