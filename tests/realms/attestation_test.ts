@@ -1,5 +1,6 @@
 import { deepEqual, equal, match, notEqual, ok, rejects } from "node:assert/strict";
 import type { Pool, Tx } from "../../db/database.ts";
+import { selectRealm } from "../../db/realms/realms.ts";
 import { reading, serializable, writing } from "../../db/transaction.ts";
 import { confirmed } from "../../domain/realms/attestations.ts";
 import { checkLedger } from "../../domain/audit/ledger_check.ts";
@@ -110,7 +111,7 @@ Deno.test("a realm that is restored alone is in quarantine before it hands out a
   deepEqual((await checkLedger(realm.pool)).mismatches, []);
 });
 
-Deno.test("a realm that the platform does not expect enters its addresses into the directory anew", async () => {
+Deno.test("a realm that the platform does not expect enters its addresses into the directory anew, and its logins end once", async () => {
   await using fixture = await openRampFixture();
   const { realm } = fixture;
   const { id: ramp } = await fixture.ramp();
@@ -133,10 +134,37 @@ Deno.test("a realm that the platform does not expect enters its addresses into t
     (db) =>
       db`update realm_steps set now = gen_random_uuid(), next = '[]' where realm = ${realm.id}`,
   );
+  await endsLoginsOnce(realm);
   await attest(realm);
   await attest(realm);
   equal(await entered(), all);
 });
+
+/** Compares a realm that stands elsewhere than the platform expects: by who cannot write there, and by two who can. */
+async function endsLoginsOnce(realm: TestRealm): Promise<void> {
+  const { platform } = realm.services;
+  const epoch = async () => {
+    const row = await reading(platform, (db) => selectRealm(db, realm.id));
+    return row!.login_epoch;
+  };
+  const before = await epoch();
+  const context = await workerContextOf(realm);
+  const fenced = () => Promise.reject(new Error("the realm has left this place"));
+  await rejects(compareRealm({ ...context, step: fenced }, platform), /has left this place/);
+  equal(await epoch(), before, "who cannot write there ends no login");
+  let first: string | null = null;
+  const step = async (work: (tx: Tx) => Promise<unknown>) => {
+    if (first === null) {
+      await compareRealm(context, platform);
+      first = await epoch();
+    }
+    return await context.step(work);
+  };
+  await compareRealm({ ...context, step: step as typeof context.step }, platform);
+  context.chains.close();
+  notEqual(first, before);
+  equal(await epoch(), first, "logins end once, however many workers find it at the same moment");
+}
 
 Deno.test("a realm that is restored alone is in quarantine before the first job that a worker takes there", async () => {
   await using funded = await openFundedRamp();

@@ -9,6 +9,7 @@ import {
   isRestored,
   lockRealmSteps,
   passOverNumbers,
+  type RealmSteps,
   selectRealmSteps,
   selectStanding,
   selectTimeline,
@@ -17,7 +18,7 @@ import {
   upsertRealmSteps,
 } from "../../db/realms/attestations.ts";
 import { unmarkShared } from "../../db/accounts/own_addresses.ts";
-import type { Pool } from "../../db/database.ts";
+import type { Pool, Tx } from "../../db/database.ts";
 import { drawLoginEpoch } from "../../db/realms/realms.ts";
 import { locking, reading } from "../../db/transaction.ts";
 import { passedTime } from "../../domain/recovery/passed_over.ts";
@@ -98,36 +99,58 @@ export async function compareRealm(context: WorkerContext, platform: Pool): Prom
   const { id } = context.realm;
   const readToken = () => reading(context.pool, selectToken);
   let token: string | null;
+  let found: RealmSteps;
   let later = await readToken();
   do {
     token = later;
-    const steps = await locking(platform, (tx) => lockRealmSteps(tx, id));
-    if (isExpected(steps, token)) return token;
+    found = await locking(platform, (tx) => lockRealmSteps(tx, id));
+    if (isExpected(found, token)) return token;
     // The platform records a step before a worker takes it, so a token that stays unknown is not a
     // worker's.
     later = await readToken();
   } while (later !== token);
-  // The command has ended the logins of one that it has restored.
-  const isNews = !await reading(context.pool, isRestored);
-  if (isNews) await locking(platform, (tx) => drawLoginEpoch(tx, id));
-  const ramps = await context.step(async (tx) => {
-    // Another worker may have found it at the same moment.
-    if (!(await selectStanding(tx)).apart) await noteEndedLogins(tx, context.actor.at);
-    const news = await quarantine(tx, context.actor, null, APART);
+  const { ramps, isNews, isNoted } = await context.step(async (tx) => {
+    const isNews = !await isRestored(tx); // the command has ended the logins of one that it has restored
+    const isNoted = (await selectStanding(tx)).apart; // another worker may have found it at the same moment
+    const ramps = await quarantine(tx, context.actor, null, APART);
     await passOverNumbers(tx, NUMBERS_PASSED, passedTime(context.actor.at));
     await setApart(tx, true);
-    return news;
+    return { ramps, isNews, isNoted };
   });
   // The directory of addresses may be older than the schema, or another installation's: each is entered anew.
   while (await context.step((tx) => unmarkShared(tx, UNMARKED_AT_ONCE)) === UNMARKED_AT_ONCE);
-  if (isNews) {
-    context.log("error", "every login of a realm has ended", { realm: id, detail: APART });
-  }
   if (ramps.length > 0) {
     context.log("error", "ramps are in quarantine", { realm: id, detail: APART });
   }
-  await locking(platform, (tx) => upsertRealmSteps(tx, id, { now: token, next: [] }));
+  // Apart from the quarantine, which must not fail where many log in; before they end, so that none of after counts as ended.
+  if (!isNoted) {
+    await context.step((tx) => noteEndedLogins(tx, context.actor.at)).catch((error) =>
+      context.log("warn", "lists show logins that have ended", { realm: id, error })
+    );
+  }
+  const isFirst = await locking(platform, (tx) => acceptStep(tx, id, { token, found, isNews }));
+  if (isFirst && isNews) {
+    context.log("error", "every login of a realm has ended", { realm: id, detail: APART });
+  }
   return token;
+}
+
+/**
+ * Makes the platform expect a realm where it was found, and ends its logins: once for each time that it is found elsewhere, and
+ * only by who could write there. A process whose connections are still to the place that a realm has left cannot.
+ *
+ * @returns false where the steps are others by now: another worker was first
+ */
+async function acceptStep(
+  tx: Tx,
+  realm: string,
+  { token, found, isNews }: { token: string | null; found: RealmSteps; isNews: boolean },
+): Promise<boolean> {
+  const steps = await lockRealmSteps(tx, realm);
+  if (JSON.stringify(steps) !== JSON.stringify(found)) return false;
+  if (isNews) await drawLoginEpoch(tx, realm);
+  await upsertRealmSteps(tx, realm, { now: token, next: [] });
+  return true;
 }
 
 /** Attempts to compare a schema that takes a step at the same moment. */
