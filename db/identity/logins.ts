@@ -70,7 +70,9 @@ export async function markLoginsUsed(db: Db, uses: ReadonlyMap<string, number>):
     where l.id = q.id and (l.last_used_at is null or l.last_used_at < to_timestamp(q.at / 1000))`;
 }
 
-/** Ends the logins of all users, for lists: a revocation refuses their keys. */
-export async function endAllLogins(tx: Tx): Promise<void> {
-  await tx`update logins set ended_at = clock_timestamp() where ended_at is null`;
+/** Ends the logins of all users up to a time (milliseconds), for lists: their keys are refused by another way. */
+export async function endAllLogins(tx: Tx, since: number): Promise<void> {
+  await tx`
+    update logins set ended_at = clock_timestamp()
+    where ended_at is null and created_at <= to_timestamp(${since}::float8 / 1000)`;
 }

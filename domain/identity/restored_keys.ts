@@ -19,9 +19,13 @@ export interface RestoredKeys {
   ended: number;
 }
 
-/** Notes that all logins have ended, for lists and in the audit trail: what refuses their keys is the next login epoch. */
-export async function noteEndedLogins(tx: Tx, at: number): Promise<void> {
-  await endAllLogins(tx);
+/**
+ * Notes that all logins have ended, for lists and in the audit trail: what refuses their keys is the next login epoch.
+ *
+ * @param since logins after that time go on (milliseconds); without it there are none yet
+ */
+export async function noteEndedLogins(tx: Tx, at: number, since = Infinity): Promise<void> {
+  await endAllLogins(tx, since);
   await insertLines(tx, at, ["restore.logins"]);
 }
 

@@ -25,6 +25,7 @@ export async function quarantineAll(
     endsLogins?: boolean;
   } = {},
 ): Promise<void> {
+  const since = Date.now();
   const poolOf = (realm: RealmRow) => database.sharedPool(locationOf(realm));
   await goThrough(database.platform, {
     only,
@@ -35,12 +36,14 @@ export async function quarantineAll(
       const actor = workerActor(realm, newId(at), at);
       const ramps = await serializable(
         poolOf(realm),
-        async (tx) => {
-          if (endsLogins) await noteEndedLogins(tx, at);
-          return await quarantine(tx, actor, null, detail, goesOn);
-        },
+        (tx) => quarantine(tx, actor, null, detail, goesOn),
       );
       if (ramps.length > 0) log("error", "ramps are in quarantine", { realm: realm.id });
+      if (!endsLogins) return;
+      // Apart from the quarantine, which must not fail where many log in. Who has logged in meanwhile stays.
+      await serializable(poolOf(realm), (tx) => noteEndedLogins(tx, at, since)).catch((error) =>
+        log("warn", "lists show logins that have ended", { realm: realm.id, error })
+      );
     },
     fail: (realm, error) =>
       log("error", "a realm could not be quarantined", { realm: realm.id, error }),
