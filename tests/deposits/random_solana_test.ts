@@ -31,6 +31,7 @@ import {
 import { distort } from "../support/random_lies.ts";
 import { driftsOf } from "../support/ramp_fixture.ts";
 import { openTestPoller } from "../support/scan_steps.ts";
+import { seeds } from "../support/seeds.ts";
 import {
   fillPayer,
   handsOver,
@@ -62,7 +63,6 @@ interface Scene {
 
 const SOL = 1_000_000_000n;
 const STEPS = 30;
-const SEEDS = [1, 2, 3];
 
 async function openScene(random: Random): Promise<Scene> {
   const nodes: FaultyNode[] = [];
@@ -233,7 +233,7 @@ async function step(scene: Scene): Promise<void> {
   } else if (random.chance(0.8)) await poller.follow();
 }
 
-for (const seed of SEEDS) {
+for (const seed of seeds()) {
   Deno.test(`deposits on Solana by chance are credited once and in full (seed ${seed})`, async () => {
     const scene = await openScene(randomFrom(seed));
     await using fixture = scene.fixture;

@@ -16,6 +16,7 @@ import {
 import { distort } from "../support/random_lies.ts";
 import { driftsOf } from "../support/ramp_fixture.ts";
 import { openTestPoller } from "../support/scan_steps.ts";
+import { seeds } from "../support/seeds.ts";
 import { TRC20, TRX, word } from "../support/nodes/tron/client.ts";
 import { richTron, toHex } from "../support/nodes/tron/wallet.ts";
 import type { TronSurface } from "../support/nodes/tron/surface.ts";
@@ -41,7 +42,6 @@ const CALLS = new Interface([
   "function swallowFailure(address) payable",
 ]);
 const STEPS = 40;
-const SEEDS = [1, 2, 3];
 
 async function openScene(random: Random): Promise<Scene> {
   const surfaces: TronSurface[] = [];
@@ -195,7 +195,7 @@ function heightOf({ fixture: { node: { ledger } } }: Scene, hash: string): numbe
   return mined?.contractRet === "SUCCESS" ? height : null;
 }
 
-for (const seed of SEEDS) {
+for (const seed of seeds()) {
   Deno.test(`deposits on Tron by chance are credited once and in full (seed ${seed})`, async () => {
     const scene = await openScene(randomFrom(seed));
     await using fixture = scene.fixture;
