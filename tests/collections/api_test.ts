@@ -9,14 +9,16 @@ import { compactRowCounts } from "../../db/collections/collection.ts";
 import { reading } from "../../db/transaction.ts";
 import { extendHashChain } from "../../workers/audit/hash_chain.ts";
 import { type Answer, rowsOf, testRealm, type TestUser } from "../support/realm.ts";
+import { sharing } from "../support/sharing.ts";
+
+const test = sharing("lists of one realm");
 
 interface Entity {
   id: string;
   data: { n: number };
 }
 
-Deno.test("GET /v1/<collection> pages through everything once, in the order of creation", async () => {
-  await using realm = await testRealm();
+test("GET /v1/<collection> pages through everything once, in the order of creation", async (realm) => {
   const user = await realm.user();
   const ids = await identities(user, 23);
   const pages = [];
@@ -35,8 +37,7 @@ Deno.test("GET /v1/<collection> pages through everything once, in the order of c
   deepEqual([far.body.rows, far.body.total], [[], 24]);
 });
 
-Deno.test("GET /v1/<collection>/all goes on after an id, in any order, without loss or repeat", async () => {
-  await using realm = await testRealm();
+test("GET /v1/<collection>/all goes on after an id, in any order, without loss or repeat", async (realm) => {
   const user = await realm.user();
   await identities(user, 23);
   const query = `query=${json({ "data.n": { $exists: true } })}`;
@@ -57,8 +58,7 @@ Deno.test("GET /v1/<collection>/all goes on after an id, in any order, without l
   equal(offset.length, 3);
 });
 
-Deno.test("beyond a limit or with an unknown word a list is refused, never cut", async () => {
-  await using realm = await testRealm();
+test("beyond a limit or with an unknown word a list is refused, never cut", async (realm) => {
   const wrong = [
     "all?limit=1001",
     "all?limit=-1",
@@ -94,8 +94,7 @@ Deno.test("beyond a limit or with an unknown word a list is refused, never cut",
   }
 });
 
-Deno.test("a filter compares numbers exactly, times in milliseconds, and reaches into data", async () => {
-  await using realm = await testRealm();
+test("a filter compares numbers exactly, times in milliseconds, and reaches into data", async (realm) => {
   const { name, account } = await realm.currency("1000");
   const user = await realm.user();
   const [small, large] = [
@@ -122,8 +121,7 @@ Deno.test("a filter compares numbers exactly, times in milliseconds, and reaches
   deepEqual(await find({ "data.deep": { $exists: false } }), [large]);
 });
 
-Deno.test("fields cuts answers down, to parts of objects as well", async () => {
-  await using realm = await testRealm();
+test("fields cuts answers down, to parts of objects as well", async (realm) => {
   const account = (await realm.currency("5")).account;
   const some = await realm.admin.send("GET", `/v1/accounts/${account}?fields=id,balance.total`);
   deepEqual(some.body, { id: account, balance: { total: "5" } });
@@ -131,8 +129,7 @@ Deno.test("fields cuts answers down, to parts of objects as well", async () => {
   deepEqual(repeated.body, { id: account, type: "virtual" });
 });
 
-Deno.test("search finds a part of a text, whatever its case, and takes no pattern", async () => {
-  await using realm = await testRealm();
+test("search finds a part of a text, whatever its case, and takes no pattern", async (realm) => {
   const name = `Q${crypto.randomUUID().slice(0, 8)}`;
   await realm.currency("1", `${name}_UPPER`);
   await realm.currency("1", `${name}-other`);
@@ -146,8 +143,7 @@ Deno.test("search finds a part of a text, whatever its case, and takes no patter
   deepEqual(await search("upper", "&searchFields=symbol"), []);
 });
 
-Deno.test("scopes: own, all, deleted, false, and a minus", async () => {
-  await using realm = await testRealm();
+test("scopes: own, all, deleted, false, and a minus", async (realm) => {
   const own = await realm.user();
   const wide = await realm.user({ role: "manage", scope: "realm" });
   const [kept, gone] = await identities(own, 2);

@@ -1,8 +1,11 @@
 /** Answers in one packet. @module */
 import { deepEqual, equal, ok } from "node:assert/strict";
 import { openPadding } from "../../routes/http/answer_padding.ts";
-import { testRealm } from "../support/realm.ts";
+import {} from "../support/realm.ts";
+import { sharing } from "../support/sharing.ts";
 import { startService } from "../support/started_service.ts";
+
+const test = sharing("padded answers in one realm");
 
 /** Asks for an answer on a connection, and gives its head and in how many pieces it came. */
 async function ask(
@@ -26,8 +29,7 @@ async function ask(
   }
 }
 
-Deno.test("the second answer of a connection is padded, and those after it come in one piece", async () => {
-  await using realm = await testRealm();
+test("the second answer of a connection is padded, and those after it come in one piece", async (realm) => {
   for (let i = 0; i < 2; i++) await realm.currency("5");
   await using service = await startService("");
   const { hostname, port } = new URL(service.url);
@@ -53,8 +55,7 @@ Deno.test("a connection is taken for a new one after 65 536 requests; a port tha
   deepEqual([isDue(65_536), isDue(65_536)], [false, false]);
 });
 
-Deno.test("an answer with a long link is padded by less: no head grows beyond what proxies take", async () => {
-  await using realm = await testRealm();
+test("an answer with a long link is padded by less: no head grows beyond what proxies take", async (realm) => {
   await realm.currency("5");
   await realm.currency("5");
   await using service = await startService("");

@@ -2,7 +2,10 @@ import { askHttp2 } from "../support/http2.ts";
 import { deepEqual, equal, match, ok } from "node:assert/strict";
 import { createApp } from "../../routes/http/app.ts";
 import { endingUnread } from "../../routes/http/body_streams.ts";
-import { PASSWORD, PLATFORM_KEY, rowsOf, type TestRealm, testRealm } from "../support/realm.ts";
+import { PASSWORD, PLATFORM_KEY, rowsOf, type TestRealm } from "../support/realm.ts";
+import { sharing } from "../support/sharing.ts";
+
+const test = sharing("bad input to one realm");
 
 type Bad = [
   name: string,
@@ -163,8 +166,7 @@ function post(body: BodyInit, headers: Record<string, string> = JSON_TYPE): Bad[
   return ["POST", "/v1/transactions", body, headers];
 }
 
-Deno.test("bad input is answered precisely, and changes nothing", async () => {
-  await using realm = await testRealm();
+test("bad input is answered precisely, and changes nothing", async (realm) => {
   const { name, account } = await realm.currency("10");
   const other = await realm.account({ asset: name });
   const bad = [...badBodies(account, other), ...badRequests(realm)];
@@ -182,8 +184,7 @@ Deno.test("bad input is answered precisely, and changes nothing", async () => {
   deepEqual(await stateOf(realm), before);
 });
 
-Deno.test("input that looks odd and is valid is accepted", async () => {
-  await using realm = await testRealm();
+test("input that looks odd and is valid is accepted", async (realm) => {
   const get = (headers: Record<string, string>): Bad[1] => ["GET", "/v1/auth/me", , headers];
   for (
     const headers of [
@@ -210,8 +211,7 @@ Deno.test("input that looks odd and is valid is accepted", async () => {
   deepEqual(JSON.parse(odd.text).data, JSON.parse(members));
 });
 
-Deno.test("over a real socket bodies without a length, without a type, or none, and huge headers", async () => {
-  await using realm = await testRealm();
+test("over a real socket bodies without a length, without a type, or none, and huge headers", async (realm) => {
   const app = createApp(realm.services, PLATFORM_KEY);
   const server = Deno.serve(
     { port: 0, hostname: "127.0.0.1", onListen: () => {} },
@@ -273,8 +273,7 @@ Deno.test("over a real socket bodies without a length, without a type, or none, 
   }
 });
 
-Deno.test("over a real socket a HEAD has the length of the GET and no body, and hosts are read as they may be written", async () => {
-  await using realm = await testRealm();
+test("over a real socket a HEAD has the length of the GET and no body, and hosts are read as they may be written", async (realm) => {
   const app = createApp(realm.services, PLATFORM_KEY);
   await using server = Deno.serve(
     { port: 0, hostname: "127.0.0.1", onListen: () => {} },

@@ -11,8 +11,11 @@ import {
   searching,
   withConcurrencyLimit,
 } from "../../routes/http/concurrency_limit.ts";
-import { testRealm } from "../support/realm.ts";
+import {} from "../support/realm.ts";
+import { sharing } from "../support/sharing.ts";
 import { until } from "../support/eventually.ts";
+
+const test = sharing("turns in one realm");
 
 Deno.test("withConcurrencyLimit() lets a thousand wait at one pool, and refuses the next with retry-after", async () => {
   const pool = {};
@@ -102,8 +105,7 @@ Deno.test("a user who reads many statements at once delays those of others by a 
   equal(begun.indexOf("one"), 3);
 });
 
-Deno.test("a search ends when its statement has run for too long; revoked keys are seen all the while", async () => {
-  await using realm = await testRealm();
+test("a search ends when its statement has run for too long; revoked keys are seen all the while", async (realm) => {
   const { pool } = realm;
   await rejects(runSearch(pool, 2000, (db) => db`select pg_sleep(60)`), { code: "57014" });
   const over = Promise.withResolvers<void>();
@@ -121,8 +123,7 @@ Deno.test("a search ends when its statement has run for too long; revoked keys a
   await all;
 });
 
-Deno.test("a search whose caller leaves is ended in the database, and one that waits for its turn gives it up", async () => {
-  await using realm = await testRealm();
+test("a search whose caller leaves is ended in the database, and one that waits for its turn gives it up", async (realm) => {
   const { pool } = (await realm.services.realms.find(realm.id))!;
   const [gone, away, last] = Array.from({ length: 3 }, () => new AbortController());
   const mark = crypto.randomUUID();
@@ -162,8 +163,7 @@ Deno.test("a search whose caller leaves is ended in the database, and one that w
   equal(leaving.signal().reason.code, "service.overloaded");
 });
 
-Deno.test("lists that may read every row take their turn among searches, and others do not", async () => {
-  await using realm = await testRealm();
+test("lists that may read every row take their turn among searches, and others do not", async (realm) => {
   const { pool } = (await realm.services.realms.find(realm.id))!;
   const over = Promise.withResolvers<void>();
   const all = Array.from(
@@ -208,8 +208,7 @@ Deno.test("lists that may read every row take their turn among searches, and oth
   await Promise.all(all);
 });
 
-Deno.test("of long answers two pages are read at once, and other reads pass beside them", async () => {
-  await using realm = await testRealm();
+test("of long answers two pages are read at once, and other reads pass beside them", async (realm) => {
   const { pool } = (await realm.services.realms.find(realm.id))!;
   const { account } = await realm.currency("1");
   const over = Promise.withResolvers<void>();
@@ -229,8 +228,7 @@ Deno.test("of long answers two pages are read at once, and other reads pass besi
   deepEqual(await Promise.all(statements), Array(10).fill(200));
 });
 
-Deno.test("of long lists two are read at once, short ones pass beside them, and a caller that leaves is not read for", async () => {
-  await using realm = await testRealm();
+test("of long lists two are read at once, short ones pass beside them, and a caller that leaves is not read for", async (realm) => {
   const { pool } = (await realm.services.realms.find(realm.id))!;
   const over = Promise.withResolvers<void>();
   const never = new AbortController();
@@ -255,8 +253,7 @@ Deno.test("of long lists two are read at once, short ones pass beside them, and 
   deepEqual(await Promise.all(lists), Array(10).fill(200));
 });
 
-Deno.test("of parts of the chain one of a realm is recomputed at once, two of all, and other reads pass beside them", async () => {
-  await using realm = await testRealm();
+test("of parts of the chain one of a realm is recomputed at once, two of all, and other reads pass beside them", async (realm) => {
   const { pool } = (await realm.services.realms.find(realm.id))!;
   const held = Promise.withResolvers<void>();
   const { signal } = new AbortController();

@@ -9,8 +9,11 @@ import { waitUntilReady } from "../../routes/http/readiness.ts";
 import type { Call } from "../../routes/http/route.ts";
 import { DomainError } from "../../domain/errors.ts";
 import { until } from "../support/eventually.ts";
-import { rowsOf, testRealm } from "../support/realm.ts";
+import { rowsOf } from "../support/realm.ts";
+import { sharing } from "../support/sharing.ts";
 import { EMAIL, WHATSAPP } from "../messages/fixture.ts";
+
+const test = sharing("reads before commands in one realm");
 
 /** Takes all places that customers have at a pool, or all there are, until it is told to leave. */
 function takeAll(pool: object, whole = false, onTaken = () => {}): () => Promise<unknown> {
@@ -29,8 +32,7 @@ function takeAll(pool: object, whole = false, onTaken = () => {}): () => Promise
   };
 }
 
-Deno.test("what is read before a message or a password, dry runs of transfers and lists of events take places like all requests", async () => {
-  await using realm = await testRealm();
+test("what is read before a message or a password, dry runs of transfers and lists of events take places like all requests", async (realm) => {
   const statements: string[] = [];
   await using process = realm.another({}, (text) => statements.push(text));
   const user = await realm.user();
@@ -68,8 +70,7 @@ Deno.test("what is read before a message or a password, dry runs of transfers an
   equal((await dry()).status, 201);
 });
 
-Deno.test("the profiles that a list of identities is shown with take a place of their own", async () => {
-  await using realm = await testRealm();
+test("the profiles that a list of identities is shown with take a place of their own", async (realm) => {
   const made = await realm.admin.send("POST", "/v1/identities/person", {
     person: { firstName: "P" },
   });
@@ -90,8 +91,7 @@ Deno.test("the profiles that a list of identities is shown with take a place of 
   equal(free, 999);
 });
 
-Deno.test("what transfers ask for beside their queue takes turns: accounts that are not known, refusals and repeats", async () => {
-  await using realm = await testRealm();
+test("what transfers ask for beside their queue takes turns: accounts that are not known, refusals and repeats", async (realm) => {
   const statements: string[] = [];
   await using process = realm.another({}, (text) => statements.push(text));
   const customer = await realm.user();
@@ -180,8 +180,7 @@ Deno.test("besideQueue() runs three at once, in turns of users, and lets nobody 
   equal(refused, 2, "the last two of who had most gave way");
 });
 
-Deno.test("what requests read of the platform's database before their own work takes turns within their realm", async () => {
-  await using realm = await testRealm();
+test("what requests read of the platform's database before their own work takes turns within their realm", async (realm) => {
   const statements: string[] = [];
   await using process = realm.another({}, (text) => statements.push(text));
   const send = process.send(realm.admin.key);
@@ -209,8 +208,7 @@ Deno.test("what requests read of the platform's database before their own work t
   equal(statuses.includes(503), false, `${statuses}`);
 });
 
-Deno.test("a request that waited for what it made gets its first state where the present one cannot be read", async () => {
-  await using realm = await testRealm();
+test("a request that waited for what it made gets its first state where the present one cannot be read", async (realm) => {
   const { pool } = (await realm.services.realms.find(realm.id))!;
   const reply = { status: 201, body: '{"id":"one"}' };
   const among = (_db: unknown, ids: string[]) => Promise.resolve(ids);

@@ -7,8 +7,11 @@ import { streamOf } from "../../routes/http/exports.ts";
 import { openPlaces } from "../../routes/http/stream_places.ts";
 import type { Scope } from "../../domain/actor.ts";
 import type { RealmReplica } from "../../domain/realms/replica_reads.ts";
-import { PLATFORM_KEY, testRealm } from "../support/realm.ts";
+import { PLATFORM_KEY } from "../support/realm.ts";
+import { sharing } from "../support/sharing.ts";
 import { until } from "../support/eventually.ts";
+
+const test = sharing("shares of one realm");
 
 Deno.test("withConcurrencyLimit() leaves places to others, however many requests one user or several have", async () => {
   const pool = {};
@@ -84,8 +87,7 @@ Deno.test("a request that waits too long for its turn is never begun, and one th
   }
 });
 
-Deno.test("requests that wait for a slow replica hold up none that the primary alone answers", async () => {
-  await using realm = await testRealm();
+test("requests that wait for a slow replica hold up none that the primary alone answers", async (realm) => {
   const context = (await realm.services.realms.find(realm.id))!;
   const over = Promise.withResolvers<null>();
   let reads = 0;
@@ -113,8 +115,7 @@ Deno.test("requests that wait for a slow replica hold up none that the primary a
   deepEqual(new Set(await Promise.all(lists)), new Set([200]));
 });
 
-Deno.test("a customer whose requests without number wait for each other keeps nobody out of its realm", async () => {
-  await using realm = await testRealm();
+test("a customer whose requests without number wait for each other keeps nobody out of its realm", async (realm) => {
   const customer = await realm.user();
   const { name } = await realm.currency("1000");
   const account = await realm.account({ asset: name, by: customer });
@@ -140,8 +141,7 @@ Deno.test("a customer whose requests without number wait for each other keeps no
   equal((await others).status, 200);
 });
 
-Deno.test("customers who fill their places together keep out neither those who work for the realm nor the operator", async () => {
-  await using realm = await testRealm();
+test("customers who fill their places together keep out neither those who work for the realm nor the operator", async (realm) => {
   const customer = await realm.user();
   const { pool } = (await realm.services.realms.find(realm.id))!;
   const over = Promise.withResolvers<void>();
@@ -159,8 +159,7 @@ Deno.test("customers who fill their places together keep out neither those who w
   equal((await customer.send("GET", "/v1/accounts")).status, 200);
 });
 
-Deno.test("streams of events and questions about profiles take places like all requests", async () => {
-  await using realm = await testRealm();
+test("streams of events and questions about profiles take places like all requests", async (realm) => {
   const statements: string[] = [];
   await using process = realm.another({}, (text) => statements.push(text));
   const { pool } = (await process.services.realms.find(realm.id))!;
@@ -198,8 +197,7 @@ Deno.test("customers leave slots of large bodies to those who work for the realm
   reserveLargeBody(pool, "another", false).leave();
 });
 
-Deno.test("long lists of entries and of deliveries take their turn, and deliveries of one status among searches", async () => {
-  await using realm = await testRealm();
+test("long lists of entries and of deliveries take their turn, and deliveries of one status among searches", async (realm) => {
   const { pool } = (await realm.services.realms.find(realm.id))!;
   const { account } = await realm.currency("1000");
   const webhook = await realm.admin.send("POST", "/v1/webhooks", {
@@ -234,8 +232,7 @@ Deno.test("long lists of entries and of deliveries take their turn, and deliveri
   equal(before, 0);
 });
 
-Deno.test("a statement that its caller does not read ends, and holds nothing", async () => {
-  await using realm = await testRealm();
+test("a statement that its caller does not read ends, and holds nothing", async (realm) => {
   const { account } = await realm.currency("1000");
   const path = `/v1/accounts/${account}/statement`;
   await using process = realm.another();
@@ -253,8 +250,7 @@ Deno.test("a statement that its caller does not read ends, and holds nothing", a
   equal((await (await get()).json()).closing.total, whole.closing.total);
 });
 
-Deno.test("of one user a hundred statements are open at once, and others have theirs beside them", async () => {
-  await using realm = await testRealm();
+test("of one user a hundred statements are open at once, and others have theirs beside them", async (realm) => {
   const customer = await realm.user();
   const { name, account } = await realm.currency("1000");
   const theirs = await realm.account({ asset: name, by: customer, from: account, total: "1" });

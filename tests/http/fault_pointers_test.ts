@@ -1,11 +1,13 @@
 import { deepEqual, equal, match } from "node:assert/strict";
 import { createApp } from "../../routes/http/app.ts";
-import { PLATFORM_KEY, testRealm } from "../support/realm.ts";
+import { PLATFORM_KEY } from "../support/realm.ts";
+import { sharing } from "../support/sharing.ts";
+
+const test = sharing("faults told in one realm");
 
 const AN_OBJECT = "an object is expected";
 
-Deno.test("each fault of a request says where it is: in the body, the query, the path or a header", async () => {
-  await using realm = await testRealm();
+test("each fault of a request says where it is: in the body, the query, the path or a header", async (realm) => {
   const { account } = await realm.currency("1");
   const send = async (
     method: string,
@@ -46,8 +48,7 @@ Deno.test("each fault of a request says where it is: in the body, the query, the
   deepEqual(await send("PATCH", patch, {}, stale), [["/if-match", "header"]]);
 });
 
-Deno.test("each fault says what is expected there, and a fraction in the place of an object is no object", async () => {
-  await using realm = await testRealm();
+test("each fault says what is expected there, and a fraction in the place of an object is no object", async (realm) => {
   const faults = async (method: string, path: string, body?: unknown) => {
     const { status, body: { errors }, text } = await realm.admin.send(method, path, body);
     equal(status, 400, text);
@@ -95,8 +96,7 @@ Deno.test("each fault says what is expected there, and a fraction in the place o
   });
 });
 
-Deno.test("accept is kept: HTML of the reference, CSV of a statement, and nothing that is not sent", async () => {
-  await using realm = await testRealm();
+test("accept is kept: HTML of the reference, CSV of a statement, and nothing that is not sent", async (realm) => {
   const { account } = await realm.currency("1");
   const statement = `/v1/accounts/${account}/statement`;
   const ask = (path: string, accept: string) =>
@@ -130,10 +130,10 @@ Deno.test("accept is kept: HTML of the reference, CSV of a statement, and nothin
   match(refused.body.detail, /text\/csv/);
 });
 
-Deno.test("a request without a route is logged, without its path", async () => {
-  await using realm = await testRealm();
+test("a request without a route is logged, without its path", async (realm) => {
   const { services } = realm;
   const lines: Record<string, unknown>[] = [];
+  const real = services.log;
   services.log = (_level, _message, fields = {}) => void lines.push(fields);
   for (
     const [method, path, headers] of [
@@ -142,6 +142,7 @@ Deno.test("a request without a route is logged, without its path", async () => {
       ["GET", "/v1/auth/me", { host: "a/b" }],
     ] as const
   ) await realm.nobody(method, path, undefined, { ...headers, "x-request-id": "mine" });
+  services.log = real;
   deepEqual(lines.map(({ route, code, request_id }) => [route, code, request_id]), [
     ["none", "route.not_found", "mine"],
     ["none", "method.not_allowed", "mine"],
@@ -150,21 +151,21 @@ Deno.test("a request without a route is logged, without its path", async () => {
   equal(JSON.stringify(lines).includes("secret-token"), false);
 });
 
-Deno.test("the line of a request names its user, the operator, or nobody", async () => {
-  await using realm = await testRealm();
+test("the line of a request names its user, the operator, or nobody", async (realm) => {
   const { services } = realm;
   const lines: Record<string, unknown>[] = [];
+  const real = services.log;
   services.log = (_level, message, fields = {}) => {
     if (message === "request") lines.push(fields);
   };
   await realm.nobody("GET", "/docs/guide");
   await realm.nobody("GET", "/v1/realms", undefined, { "x-api-key": PLATFORM_KEY });
   await realm.admin.send("GET", "/v1/auth/me");
+  services.log = real;
   deepEqual(lines.map(({ actor }) => actor), ["", "operator", realm.admin.id]);
 });
 
-Deno.test("the platform key on a route of a realm is told from a key of nobody", async () => {
-  await using realm = await testRealm();
+test("the platform key on a route of a realm is told from a key of nobody", async (realm) => {
   const detail = async (key: string) => {
     const { status, body } = await realm.nobody("GET", "/v1/accounts", undefined, {
       "x-api-key": key,
@@ -176,8 +177,7 @@ Deno.test("the platform key on a route of a realm is told from a key of nobody",
   equal(await detail(`${PLATFORM_KEY}x`), "the key is not one of ours");
 });
 
-Deno.test("a network that sends many requests to unknown paths is refused after a while, and its requests to known paths are not", async () => {
-  await using realm = await testRealm();
+test("a network that sends many requests to unknown paths is refused after a while, and its requests to known paths are not", async (realm) => {
   const lines: unknown[] = [];
   let now = Date.now();
   const log = (...line: unknown[]) => void lines.push(line);

@@ -210,8 +210,7 @@ Deno.test("a batch is forgotten with its key, though it was stored later", async
   equal((await realm.balance(to)).total, "4");
 });
 
-Deno.test("a repeat is answered as the first was, though the data beside its transactions was changed since", async () => {
-  await using realm = await testRealm();
+test("a repeat is answered as the first was, though the data beside its transactions was changed since", async (realm) => {
   const { name, account } = await realm.currency("9");
   const to = await realm.account({ asset: name });
   const item = { source: { account }, destination: { account: to }, value: "1", data: { n: 1 } };

@@ -6,10 +6,12 @@ import {
   reserveLargeBody,
   turnOfLarge,
 } from "../../routes/http/large_bodies.ts";
-import { testRealm } from "../support/realm.ts";
+import {} from "../support/realm.ts";
+import { sharing } from "../support/sharing.ts";
 
-Deno.test("of large requests of a realm two are handled at once, few wait, and small ones pass beside them", async () => {
-  await using realm = await testRealm();
+const test = sharing("large bodies in one realm");
+
+test("of large requests of a realm two are handled at once, few wait, and small ones pass beside them", async (realm) => {
   const { name, account } = await realm.currency("9");
   const to = await realm.account({ asset: name });
   const { pool } = (await realm.services.realms.find(realm.id))!;
@@ -38,8 +40,7 @@ Deno.test("of large requests of a realm two are handled at once, few wait, and s
   for (const leave of again) leave();
 });
 
-Deno.test("large bodies that are still coming in have their places: of one user eight, and the next is not read", async () => {
-  await using realm = await testRealm();
+test("large bodies that are still coming in have their places: of one user eight, and the next is not read", async (realm) => {
   const other = await realm.user({ role: "admin", scope: "realm" });
   await using process = realm.another();
   const gone: ReadableStreamDefaultController<Uint8Array>[] = [];

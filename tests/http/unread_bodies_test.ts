@@ -4,7 +4,10 @@ import { createApp } from "../../routes/http/app.ts";
 import { endingUnread } from "../../routes/http/body_streams.ts";
 import { openEnding } from "../../routes/http/shutdown.ts";
 import { readBody } from "../../routes/http/validation.ts";
-import { PLATFORM_KEY, testRealm } from "../support/realm.ts";
+import { PLATFORM_KEY } from "../support/realm.ts";
+import { sharing } from "../support/sharing.ts";
+
+const test = sharing("unread bodies in one realm");
 
 const JSON_TYPE = "content-type: application/json";
 
@@ -39,8 +42,7 @@ function seen(answer: string) {
   return [head.slice(9, 12), code, body.length === Number(length)];
 }
 
-Deno.test("a body that is not read to its end ends its connection after a whole answer, though its caller sends on", async () => {
-  await using realm = await testRealm();
+test("a body that is not read to its end ends its connection after a whole answer, though its caller sends on", async (realm) => {
   const key = `x-api-key: ${realm.admin.key}`;
   const ending = openEnding();
   const app = createApp(realm.services, PLATFORM_KEY);
@@ -88,8 +90,7 @@ Deno.test("a body that is not read to its end ends its connection after a whole 
   equal((await served).slice(9, 12), "200", "nor the body of a request that is served without it");
 });
 
-Deno.test("a connection whose bodies are read to their ends stays, and takes the next request", async () => {
-  await using realm = await testRealm();
+test("a connection whose bodies are read to their ends stays, and takes the next request", async (realm) => {
   const app = createApp(realm.services, PLATFORM_KEY);
   await using server = Deno.serve(
     { port: 0, hostname: "127.0.0.1", onListen: () => {} },

@@ -1,12 +1,14 @@
 import { deepEqual, equal } from "node:assert/strict";
 import { becomesReady, waitersAt } from "../../routes/http/waiting.ts";
-import { testRealm } from "../support/realm.ts";
+import {} from "../support/realm.ts";
+import { sharing } from "../support/sharing.ts";
 import { until } from "../support/eventually.ts";
+
+const test = sharing("requests that wait in one realm");
 
 const NEVER = new AbortController().signal;
 
-Deno.test("a hundred requests that wait for entities are served by one poll at a time, and none is kept for a caller who has gone", async () => {
-  await using realm = await testRealm();
+test("a hundred requests that wait for entities are served by one poll at a time, and none is kept for a caller who has gone", async (realm) => {
   const { pool } = realm;
   const ready = new Set<string>();
   let passes = 0, running = 0, most = 0;
@@ -41,8 +43,7 @@ Deno.test("a hundred requests that wait for entities are served by one poll at a
   equal(await becomesReady(pool, { among: failing, id: "x", forMs: 60_000, signal: NEVER }), true);
 });
 
-Deno.test("two hundred wait at once, and the next is answered at once", async () => {
-  await using realm = await testRealm();
+test("two hundred wait at once, and the next is answered at once", async (realm) => {
   const gone = new AbortController();
   const among = () => Promise.resolve([]);
   const wait = () =>
@@ -55,8 +56,7 @@ Deno.test("two hundred wait at once, and the next is answered at once", async ()
   equal(waitersAt(realm.pool), 0);
 });
 
-Deno.test("Prefer: wait answers with the entity that became ready, and many cost as few statements as one", async () => {
-  await using realm = await testRealm();
+test("Prefer: wait answers with the entity that became ready, and many cost as few statements as one", async (realm) => {
   const statements: string[] = [];
   await using other = realm.another({}, (text) => statements.push(text));
   const { name } = await realm.currency("1");
@@ -87,8 +87,7 @@ Deno.test("Prefer: wait answers with the entity that became ready, and many cost
   );
 });
 
-Deno.test("a waiting request is answered by its caller's rights at the end, and a repeat gets the first answer at once", async () => {
-  await using realm = await testRealm();
+test("a waiting request is answered by its caller's rights at the end, and a repeat gets the first answer at once", async (realm) => {
   const { pool } = (await realm.services.realms.find(realm.id))!;
   const { name } = await realm.currency("1");
   const account = { type: "virtual", asset: name };

@@ -114,8 +114,7 @@ test("of many concurrent claims of one alias a single one succeeds", async (real
   deepEqual(answers.map((answer) => answer.status).sort(), [201, ...Array(9).fill(409)]);
 });
 
-Deno.test("a deleted alias leads nowhere, its code stays taken, and it comes back", async () => {
-  await using realm = await testRealm();
+test("a deleted alias leads nowhere, its code stays taken, and it comes back", async (realm) => {
   const { name, account } = await realm.currency("5");
   const to = await realm.account({ asset: name });
   const body = { alias: "till", type: "account", account: to };

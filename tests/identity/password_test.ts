@@ -1,6 +1,9 @@
 import { deepEqual, equal } from "node:assert/strict";
 import { claimsOf } from "../../domain/security/sessions.ts";
-import { type Answer, PASSWORD, rowsOf, type TestRealm, testRealm } from "../support/realm.ts";
+import { type Answer, PASSWORD, rowsOf, type TestRealm } from "../support/realm.ts";
+import { sharing } from "../support/sharing.ts";
+
+const test = sharing("passwords in one realm");
 
 const NEW = "another horse battery";
 const codeOf = ({ status, body }: Answer) => [status, body.code];
@@ -10,8 +13,7 @@ async function logIn(realm: TestRealm, login: Record<string, unknown>, path = "/
   return await realm.nobody("POST", path, body, { "x-api-key": realm.made.applicationKey });
 }
 
-Deno.test("a key alone changes no password of its own user: that takes the present one", async () => {
-  await using realm = await testRealm();
+test("a key alone changes no password of its own user: that takes the present one", async (realm) => {
   const user = await realm.user();
   const { username } = (await user.send("GET", "/v1/auth/me")).body;
   const patched = await user.send("PATCH", `/v1/users/${user.id}`, { password: NEW });
@@ -30,8 +32,7 @@ Deno.test("a key alone changes no password of its own user: that takes the prese
   equal((await logIn(realm, { username, password: NEW })).status, 200);
 });
 
-Deno.test("the present password is guessed no more often than at a login", async () => {
-  await using realm = await testRealm();
+test("the present password is guessed no more often than at a login", async (realm) => {
   const user = await realm.user();
   const path = `/v1/users/${user.id}/password`;
   const guess = { password: "wrong", new_password: NEW };
@@ -43,8 +44,7 @@ Deno.test("the present password is guessed no more often than at a login", async
   equal(right.status, 429);
 });
 
-Deno.test("nobody else changes a password so, and administrators reset one after a recent login", async () => {
-  await using realm = await testRealm();
+test("nobody else changes a password so, and administrators reset one after a recent login", async (realm) => {
   const user = await realm.user();
   const stranger = await realm.user();
   const body = { password: PASSWORD, new_password: NEW };
@@ -64,8 +64,7 @@ Deno.test("nobody else changes a password so, and administrators reset one after
   equal((await change()).status, 200);
 });
 
-Deno.test("an administrator logs in with the address that it has now, and with no other", async () => {
-  await using realm = await testRealm();
+test("an administrator logs in with the address that it has now, and with no other", async (realm) => {
   const id = realm.admin.id;
   const path = "/v1/auth/admins/login";
   const enters = async (email: string) => (await logIn(realm, { email }, path)).status;

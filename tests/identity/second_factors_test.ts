@@ -11,6 +11,9 @@ import {
   testRealm,
   type TestUser,
 } from "../support/realm.ts";
+import { sharing } from "../support/sharing.ts";
+
+const test = sharing("second factors in one realm");
 
 const codeOf = ({ status, body }: Answer) => [status, body.code];
 const stepNow = () => Math.floor(Date.now() / 30_000);
@@ -35,8 +38,7 @@ async function guarded(user: TestUser) {
   return { secret, codes: confirmed.body.recovery_codes as string[], username, path };
 }
 
-Deno.test("logins ask for a code once a first one has confirmed it, and take each code once", async () => {
-  await using realm = await testRealm();
+test("logins ask for a code once a first one has confirmed it, and take each code once", async (realm) => {
   const user = await realm.user();
   const path = `/v1/users/${user.id}/totp`;
   const { username } = (await user.send("GET", "/v1/auth/me")).body;
@@ -62,8 +64,7 @@ Deno.test("logins ask for a code once a first one has confirmed it, and take eac
   equal((await logIn(realm, username, code)).status, 401, "again");
 });
 
-Deno.test("a recovery code stands in for a code once, however it is written", async () => {
-  await using realm = await testRealm();
+test("a recovery code stands in for a code once, however it is written", async (realm) => {
   const user = await realm.user();
   const { codes, username, path, secret } = await guarded(user);
   equal(new Set(codes).size, 10);
@@ -111,8 +112,7 @@ Deno.test("a login that is right and refused by the realm's limits uses up no co
   equal((await user.send("GET", path)).body.recovery_codes_left, 9);
 });
 
-Deno.test("codes are guessed no more often than passwords", async () => {
-  await using realm = await testRealm();
+test("codes are guessed no more often than passwords", async (realm) => {
   const user = await realm.user();
   const { username } = await guarded(user);
   const statuses = [];
@@ -169,8 +169,7 @@ Deno.test("of a user's codes so few are tried in a day that nobody who has its p
   equal(wrong_codes, 1, "another day");
 });
 
-Deno.test("a second factor is begun and ended with a recent login, and by nobody beneath its user", async () => {
-  await using realm = await testRealm();
+test("a second factor is begun and ended with a recent login, and by nobody beneath its user", async (realm) => {
   const user = await realm.user();
   const stranger = await realm.user({ role: "admin", scope: "own" });
   const manager = await realm.user({ role: "manage", scope: "realm" });

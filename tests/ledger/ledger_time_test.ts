@@ -15,6 +15,9 @@ import {
   type TestRealm,
   testRealm,
 } from "../support/realm.ts";
+import { sharing } from "../support/sharing.ts";
+
+const test = sharing("times of one realm");
 
 const HOUR_MS = 3_600_000;
 
@@ -27,12 +30,10 @@ function skewed(realm: TestRealm, offMs: () => number): TestProcess {
 
 /** A currency, an account that is paid into, and the way in which a process pays. */
 async function fixture(realm: TestRealm) {
-  const made = await realm.admin.send("POST", "/v1/currencies", {
-    name: "GOLD",
-    supply: "1000000",
-  });
+  const asset = `C${crypto.randomUUID().slice(0, 8)}`;
+  const made = await realm.admin.send("POST", "/v1/currencies", { name: asset, supply: "1000000" });
   const { id: currency, account } = made.body;
-  const hot = await realm.account({ asset: "GOLD" });
+  const hot = await realm.account({ asset });
   const move = { source: { account }, destination: { account: hot }, value: "1" };
   const pay = async (send: Send, headers?: Record<string, string>) => {
     const answer = await send("POST", "/v1/transactions", move, headers);
@@ -121,8 +122,7 @@ Deno.test("a reader that follows the transactions by after= misses none, though 
   deepEqual(linked.map(({ id }) => id), seen, "the order of ids is the order of commits");
 });
 
-Deno.test("balance?at= and statements are exact and stay so, though two processes' clocks are apart", async () => {
-  await using realm = await testRealm();
+test("balance?at= and statements are exact and stay so, though two processes' clocks are apart", async (realm) => {
   const scene = await fixture(realm);
   const { hot, pay } = scene;
   await using ahead = skewed(realm, () => 5000);
@@ -156,8 +156,7 @@ Deno.test("balance?at= and statements are exact and stay so, though two processe
   for (const { created_at } of body.entries) ok(created_at > from && created_at <= to);
 });
 
-Deno.test("a balance of this moment waits for a move that has its time and is not committed", async () => {
-  await using realm = await testRealm();
+test("a balance of this moment waits for a move that has its time and is not committed", async (realm) => {
   const { account, hot } = await fixture(realm);
   const posted = Promise.withResolvers<number>();
   const asked = Promise.withResolvers<void>();
@@ -214,8 +213,7 @@ Deno.test("the database's clock is set back: ids, times and balances go on, and 
   ok((await pay(realm.admin.send)).body.created_at > last.created_at);
 });
 
-Deno.test("for a future time balance?at= answers the present balance, with its time", async () => {
-  await using realm = await testRealm();
+test("for a future time balance?at= answers the present balance, with its time", async (realm) => {
   const { hot, pay } = await fixture(realm);
   await pay(realm.admin.send);
   const ahead = Date.now() + HOUR_MS;
@@ -311,8 +309,7 @@ Deno.test("blocks that expire together are all free after one pass, however many
   equal((await realm.balance(account)).available, "1000000");
 });
 
-Deno.test("GET …/entries?after= follows the entries while they come, in both directions", async () => {
-  await using realm = await testRealm();
+test("GET …/entries?after= follows the entries while they come, in both directions", async (realm) => {
   const { hot, pay } = await fixture(realm);
   for (let i = 0; i < 5; i++) await pay(realm.admin.send);
   const path = `/v1/accounts/${hot}/entries`;

@@ -2,7 +2,10 @@ import { deepEqual, equal, ok } from "node:assert/strict";
 import { OUTSIDE } from "../support/evm_fixture.ts";
 import { rich } from "../support/nodes/anvil.ts";
 import { openRampFixture } from "../support/ramp_fixture.ts";
-import { rowsOf, type Send, type TestRealm, testRealm } from "../support/realm.ts";
+import { rowsOf, type Send, type TestRealm } from "../support/realm.ts";
+import { sharing } from "../support/sharing.ts";
+
+const test = sharing("searches in one realm");
 
 const ETHER = 10n ** 18n;
 
@@ -19,8 +22,7 @@ async function made(send: Send, path: string, body: unknown): Promise<string> {
   return answer.body.id;
 }
 
-Deno.test("GET /v1/search finds users, identities, aliases and accounts by names from their beginning and by whole keys", async () => {
-  await using realm = await testRealm();
+test("GET /v1/search finds users, identities, aliases and accounts by names from their beginning and by whole keys", async (realm) => {
   const { send } = realm.admin;
   const user = await made(send, "/v1/users", {
     ...{ username: "Élodie.Martin", password: "correct horse battery" },
@@ -58,8 +60,7 @@ Deno.test("GET /v1/search finds users, identities, aliases and accounts by names
   equal(shown[0].subtitle, "virtual, ETH, testnet");
 });
 
-Deno.test("GET /v1/search takes no character for others, and bounds its text", async () => {
-  await using realm = await testRealm();
+test("GET /v1/search takes no character for others, and bounds its text", async (realm) => {
   const { send } = realm.admin;
   const names = ["a%c", "abc", "a_c", "a\\c", "a'c"];
   const ids = new Map<string, string>();
@@ -91,8 +92,7 @@ Deno.test("GET /v1/search takes no character for others, and bounds its text", a
   await made(send, "/v1/identities", { data: { name: { long: "is no text" } } });
 });
 
-Deno.test("GET /v1/search shows users of scope own what is theirs, and nothing of another realm", async () => {
-  await using realm = await testRealm();
+test("GET /v1/search shows users of scope own what is theirs, and nothing of another realm", async (realm) => {
   await using other = await realm.neighbour();
   const texts = { username: "shared-name", reference: "shared-name", alias: "shared-name" };
   const own = await realm.user();
@@ -129,8 +129,7 @@ Deno.test("GET /v1/search shows users of scope own what is theirs, and nothing o
   equal((await found(reader.send, "shared")).length, 4);
 });
 
-Deno.test("GET /v1/search finds persons by a whole e-mail address or number alone", async () => {
-  await using realm = await testRealm();
+test("GET /v1/search finds persons by a whole e-mail address or number alone", async (realm) => {
   const { send } = realm.admin;
   const contactInformation = {
     email: [{ address: "ana@horvat.example" }],

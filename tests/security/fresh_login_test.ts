@@ -3,6 +3,9 @@ import { openRealmContexts } from "../../domain/realms/context.ts";
 import { claimsOf } from "../../domain/security/sessions.ts";
 import { allRoutes } from "../../routes/http/route_list.ts";
 import { type Answer, PASSWORD, rowsOf, type Send, testRealm } from "../support/realm.ts";
+import { sharing } from "../support/sharing.ts";
+
+const test = sharing("recent logins in one realm");
 
 const codeOf = ({ status, body }: Answer) => [status, body.code];
 const SELF = "00000000-0000-7000-8000-000000000001";
@@ -147,8 +150,7 @@ Deno.test("every route that changes something says whether a stolen key may use 
   deepEqual(routes.sort(), classified.sort());
 });
 
-Deno.test("an action that a stolen key must not do takes a login of the last minutes, on every route", async () => {
-  await using realm = await testRealm();
+test("an action that a stolen key must not do takes a login of the last minutes, on every route", async (realm) => {
   const { services } = realm;
   const machine = (await realm.admin.send("POST", "/v1/keys", { name: "m" })).body.key;
   const ago = Date.now() - 11 * 60_000;
@@ -187,8 +189,7 @@ Deno.test("an action that a stolen key must not do takes a login of the last min
   equal((await by(old)("GET", "/v1/auth/me")).status, 200, "for the rest it does");
 });
 
-Deno.test("a key for machines gives nobody rights, and makes plain users only", async () => {
-  await using realm = await testRealm();
+test("a key for machines gives nobody rights, and makes plain users only", async (realm) => {
   const machine = (await realm.admin.send("POST", "/v1/keys", { name: "m" })).body.key;
   const send: Send = (method, path, body) =>
     realm.nobody(method, path, body, { "x-api-key": machine });
@@ -211,11 +212,9 @@ Deno.test("a key for machines gives nobody rights, and makes plain users only", 
   });
   equal(renamed.status, 200, renamed.text);
   equal((await send("PATCH", `/v1/realms/${realm.id}`, { name: "n" })).status, 200);
-  equal(
-    (await send("POST", "/v1/stops", { what: "moves", reason: "r" })).status,
-    201,
-    "to stop it may",
-  );
+  const stop = await send("POST", "/v1/stops", { what: "moves", reason: "r" });
+  equal(stop.status, 201, "to stop it may");
+  equal((await realm.admin.send("DELETE", `/v1/stops/${stop.body.id}`)).status, 200);
   const byOperator = await realm.operator("POST", `/v1/realms/${realm.id}/users`, {
     ...plain,
     username: "rich",
@@ -224,8 +223,7 @@ Deno.test("a key for machines gives nobody rights, and makes plain users only", 
   equal(byOperator.status, 201, byOperator.text);
 });
 
-Deno.test("a stolen key takes away no name by which a user logs in, and no address of an administrator", async () => {
-  await using realm = await testRealm();
+test("a stolen key takes away no name by which a user logs in, and no address of an administrator", async (realm) => {
   const user = await realm.user();
   const keyOf = async (send: Send) => (await send("POST", "/v1/keys", { name: "m" })).body.key;
   const by = (key: string): Send => (method, path, body) =>
@@ -255,8 +253,7 @@ Deno.test("a stolen key takes away no name by which a user logs in, and no addre
   deepEqual(codeOf(moved), [401, "auth.invalid"]);
 });
 
-Deno.test("an action that takes a recent login is done by a repeat under the same idempotency key, after a login", async () => {
-  await using realm = await testRealm();
+test("an action that takes a recent login is done by a repeat under the same idempotency key, after a login", async (realm) => {
   const user = await realm.user();
   const { signingKeys, config } = realm.services;
   const ago = Date.now() - 11 * 60_000;
@@ -264,7 +261,7 @@ Deno.test("an action that takes a recent login is done by a repeat under the sam
     claimsOf(realm.made.admin, realm.made.realm, ago, config.userKeyTtlS),
   );
   const rename = (key: string) =>
-    realm.nobody("PATCH", `/v1/users/${user.id}`, { username: "renamed" }, {
+    realm.nobody("PATCH", `/v1/users/${user.id}`, { username: "renamed later" }, {
       "x-api-key": key,
       "idempotency-key": "rename",
     });

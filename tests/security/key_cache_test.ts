@@ -1,10 +1,12 @@
 import { deepEqual, equal, ok } from "node:assert/strict";
 import type { Pool } from "../../db/database.ts";
 import { openApiKeyCache } from "../../domain/realms/api_key_cache.ts";
-import { type Send, testRealm } from "../support/realm.ts";
+import { type Send } from "../support/realm.ts";
+import { sharing } from "../support/sharing.ts";
 
-Deno.test("a request with a key that was seen before costs no SQL of its own", async () => {
-  await using realm = await testRealm();
+const test = sharing("keys of one realm");
+
+test("a request with a key that was seen before costs no SQL of its own", async (realm) => {
   const statements: string[] = [];
   await using process = realm.another({}, (text) => statements.push(text));
   // Refused for its query after the key was checked, so whatever runs is the key's.
@@ -29,8 +31,7 @@ Deno.test("a request with a key that was seen before costs no SQL of its own", a
   ok(statements.length <= most(), `${statements.length} for ${requests}: ${statements.join("; ")}`);
 });
 
-Deno.test("keys with made-up ids cost a query at a time, however many come at once", async () => {
-  await using realm = await testRealm();
+test("keys with made-up ids cost a query at a time, however many come at once", async (realm) => {
   const statements: string[] = [];
   await using process = realm.another({}, (text) => statements.push(text));
   const [, payload, signature] = realm.admin.key.split(".");
@@ -47,8 +48,7 @@ Deno.test("keys with made-up ids cost a query at a time, however many come at on
   ok(statements.length < 20, `${statements.length}`);
 });
 
-Deno.test("a machine key that ends while it is read is neither admitted nor cached as one that holds", async () => {
-  await using realm = await testRealm();
+test("a machine key that ends while it is read is neither admitted nor cached as one that holds", async (realm) => {
   const { pool, location } = (await realm.services.realms.find(realm.id))!;
   const shared = realm.database.sharedPool(location);
   const create = async () =>
@@ -76,8 +76,7 @@ Deno.test("a machine key that ends while it is read is neither admitted nor cach
   }
 });
 
-Deno.test("a machine key that gave way to another while the cache was refreshed is not cached again", async () => {
-  await using realm = await testRealm();
+test("a machine key that gave way to another while the cache was refreshed is not cached again", async (realm) => {
   const { pool, location } = (await realm.services.realms.find(realm.id))!;
   const shared = realm.database.sharedPool(location);
   const make = async () => (await realm.admin.send("POST", "/v1/keys", { name: "importer" })).body;

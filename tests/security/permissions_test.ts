@@ -7,7 +7,10 @@
 import { deepEqual, equal } from "node:assert/strict";
 import type { Role, Scope } from "../../domain/actor.ts";
 import { createApp } from "../../routes/http/app.ts";
-import { PLATFORM_KEY, type TestRealm, testRealm, type TestUser } from "../support/realm.ts";
+import { PLATFORM_KEY, type TestRealm, type TestUser } from "../support/realm.ts";
+import { sharing } from "../support/sharing.ts";
+
+const test = sharing("roles and scopes in one realm");
 
 const ACTS = [
   "read own",
@@ -79,8 +82,7 @@ const KINDS: Readonly<Record<string, (of: TestUser, asset: string) => Record<str
   }),
 };
 
-Deno.test("the six rows of roles and scopes hold over HTTP, for every kind of entity", async () => {
-  await using realm = await testRealm();
+test("the six rows of roles and scopes hold over HTTP, for every kind of entity", async (realm) => {
   await using way = serve(realm);
   const asset = (await realm.currency("0")).name;
   for (const kind of Object.keys(KINDS)) {
@@ -95,8 +97,7 @@ Deno.test("the six rows of roles and scopes hold over HTTP, for every kind of en
   }
 });
 
-Deno.test("a user sees its own record and identity, whichever user owns them", async () => {
-  await using realm = await testRealm();
+test("a user sees its own record and identity, whichever user owns them", async (realm) => {
   const user = await realm.user();
   equal((await user.send("GET", `/v1/users/${user.id}`)).status, 200);
   equal((await user.send("GET", `/v1/identities/${user.identity}`)).status, 200);
@@ -107,8 +108,7 @@ Deno.test("a user sees its own record and identity, whichever user owns them", a
   equal((await user.send("GET", "/v1/users/count")).body, 1);
 });
 
-Deno.test("nobody gives more than they hold: by creating, changing or restoring a user", async () => {
-  await using realm = await testRealm();
+test("nobody gives more than they hold: by creating, changing or restoring a user", async (realm) => {
   const low = await realm.user({ role: "admin", scope: "own" });
   const manager = await realm.user({ role: "manage", scope: "realm" });
   const strong = await realm.user({ role: "admin", scope: "realm" });
@@ -133,8 +133,7 @@ Deno.test("nobody gives more than they hold: by creating, changing or restoring 
   deepEqual([back.status, back.body.code], [403, ROLE]);
 });
 
-Deno.test("a role of the lowest kind cannot give itself another owner or another's identity", async () => {
-  await using realm = await testRealm();
+test("a role of the lowest kind cannot give itself another owner or another's identity", async (realm) => {
   const user = await realm.user();
   const other = await realm.user();
   const mine = (await user.send("POST", "/v1/identities", {})).body.id;

@@ -7,7 +7,10 @@ import { openSigningKeys } from "../../domain/security/signing_keys.ts";
 import { newId } from "../../domain/ids.ts";
 import { claimsOf } from "../../domain/security/sessions.ts";
 import { PASSWORD, rowsOf, type TestRealm, testRealm } from "../support/realm.ts";
+import { sharing } from "../support/sharing.ts";
 import { until } from "../support/eventually.ts";
+
+const test = sharing("logins and keys in one realm");
 
 /** Logs in with the application key. */
 async function logIn(realm: TestRealm, path: string, login: Record<string, unknown>) {
@@ -20,8 +23,7 @@ const codeOf = ({ status, body }: { status: number; body: { code?: string } }) =
   body.code,
 ];
 
-Deno.test("each of the three logins gives a key that works, in either header", async () => {
-  await using realm = await testRealm();
+test("each of the three logins gives a key that works, in either header", async (realm) => {
   const user = await realm.user();
   const [{ username }] = await rowsOf<{ username: string }>(
     realm,
@@ -64,8 +66,7 @@ Deno.test("each of the three logins gives a key that works, in either header", a
   }
 });
 
-Deno.test("admins log in as such only with role admin and scope realm", async () => {
-  await using realm = await testRealm();
+test("admins log in as such only with role admin and scope realm", async (realm) => {
   for (const rights of [{ role: "admin" }, { role: "manage", scope: "realm" }] as const) {
     const user = await realm.user(rights);
     const [{ username }] = await rowsOf<{ username: string }>(
@@ -79,9 +80,8 @@ Deno.test("admins log in as such only with role admin and scope realm", async ()
   }
 });
 
-Deno.test("unknown users, wrong passwords and foreign realm keys get one answer", async () => {
-  await using realm = await testRealm();
-  await using other = await testRealm();
+test("unknown users, wrong passwords and foreign realm keys get one answer", async (realm) => {
+  await using other = await realm.neighbour();
   const path = "/v1/auth/login";
   const wrong = await logIn(realm, path, { username: "admin@test.example", password: "no" });
   const unknown = await logIn(realm, path, { username: "nobody", password: "no" });
@@ -102,8 +102,7 @@ Deno.test("unknown users, wrong passwords and foreign realm keys get one answer"
   deepEqual(codeOf(await realm.admin.send("POST", path, body)), [401, "auth.invalid"]);
 });
 
-Deno.test("an application key does nothing but log in", async () => {
-  await using realm = await testRealm();
+test("an application key does nothing but log in", async (realm) => {
   const headers = { "x-api-key": realm.made.applicationKey };
   for (const [method, path] of [["GET", "/v1/auth/me"], ["POST", "/v1/auth/logout"]]) {
     deepEqual(codeOf(await realm.nobody(method, path, undefined, headers)), [401, "auth.invalid"]);
@@ -114,8 +113,7 @@ Deno.test("an application key does nothing but log in", async () => {
   deepEqual(codeOf(users), [401, "auth.invalid"]);
 });
 
-Deno.test("keys that are not ours are refused, whatever is wrong with them", async () => {
-  await using realm = await testRealm();
+test("keys that are not ours are refused, whatever is wrong with them", async (realm) => {
   const [head, payload, signature] = realm.admin.key.split(".");
   const encode = (value: unknown) =>
     btoa(JSON.stringify(value)).replaceAll("+", "-").replaceAll("/", "_").replaceAll("=", "");
@@ -155,8 +153,7 @@ Deno.test("keys that are not ours are refused, whatever is wrong with them", asy
   }
 });
 
-Deno.test("a key holds in every process of the installation, whatever its address is", async () => {
-  await using realm = await testRealm();
+test("a key holds in every process of the installation, whatever its address is", async (realm) => {
   await using moved = realm.another({ BASE_URL: "https://other.test", PORT: "28182" });
   const login = await moved.send(realm.made.applicationKey)("POST", "/v1/auth/login", {
     realm_key: realm.made.realm.realm_key,
@@ -176,8 +173,7 @@ Deno.test("a key holds in every process of the installation, whatever its addres
   }
 });
 
-Deno.test("a key of another installation is refused, even one signed by a key published here", async () => {
-  await using realm = await testRealm();
+test("a key of another installation is refused, even one signed by a key published here", async (realm) => {
   const { privateKey, publicKey } = await generateKeyPair("EdDSA", { crv: "Ed25519" });
   const kid = newId(Date.now());
   const jwk = { ...await exportJWK(publicKey), kid, alg: "EdDSA", use: "sig" };
@@ -198,8 +194,7 @@ Deno.test("a key of another installation is refused, even one signed by a key pu
   }
 });
 
-Deno.test("a key expires, also one that is remembered", async () => {
-  await using realm = await testRealm();
+test("a key expires, also one that is remembered", async (realm) => {
   const { services } = realm;
   const at = Date.now();
   const short = await services.signingKeys.sign(
@@ -217,19 +212,18 @@ Deno.test("a key expires, also one that is remembered", async () => {
   services.now = real;
 });
 
-Deno.test("logout ends the key in use at once here, and within a second in another process", async () => {
-  await using realm = await testRealm();
+test("logout ends the key in use at once here, and within a second in another process", async (realm) => {
   await using other = realm.another();
-  const there = other.send(realm.admin.key);
+  const user = await realm.user();
+  const there = other.send(user.key);
   equal((await there("GET", "/v1/auth/me")).status, 200);
-  equal((await realm.admin.send("POST", "/v1/auth/logout")).status, 200);
-  deepEqual(codeOf(await realm.admin.send("GET", "/v1/auth/me")), [401, "auth.revoked"]);
+  equal((await user.send("POST", "/v1/auth/logout")).status, 200);
+  deepEqual(codeOf(await user.send("GET", "/v1/auth/me")), [401, "auth.revoked"]);
   await until(async () => (await there("GET", "/v1/auth/me")).status !== 200);
   deepEqual(codeOf(await there("GET", "/v1/auth/me")), [401, "auth.revoked"]);
 });
 
-Deno.test("a new password ends all keys of its user within a second, everywhere", async () => {
-  await using realm = await testRealm();
+test("a new password ends all keys of its user within a second, everywhere", async (realm) => {
   await using other = realm.another();
   const user = await realm.user();
   const there = other.send(user.key);
@@ -260,8 +254,7 @@ Deno.test("a login after a restore gives a key that works at once in the process
   deepEqual(await me(realm.admin.key), [401, "auth.revoked"]);
 });
 
-Deno.test("a signing key is replaced without logging anyone out, and both are published", async () => {
-  await using realm = await testRealm();
+test("a signing key is replaced without logging anyone out, and both are published", async (realm) => {
   await using other = realm.another();
   let at = Date.now();
   const signingKeys = openSigningKeys({

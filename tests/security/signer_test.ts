@@ -6,6 +6,9 @@ import { openSigner } from "../../workers/keys/signer.ts";
 import { locationOf } from "../../domain/realms/realms.ts";
 import { rotateRealm } from "../../workers/installation/master_key_rotation.ts";
 import { rowsOf, testRealm } from "../support/realm.ts";
+import { sharing } from "../support/sharing.ts";
+
+const test = sharing("keys of one seed");
 
 const OLD = btoa("0123456789abcdef0123456789abcdef");
 const NEW = btoa("fedcba9876543210fedcba9876543210");
@@ -29,8 +32,7 @@ Deno.test("a secret opens under its key, for its realm, kind and id, and not whe
   await rejects(readMasterKey("short"), TypeError);
 });
 
-Deno.test("a realm has one seed, whichever process makes it first, and it is stored encrypted alone", async () => {
-  await using realm = await testRealm();
+test("a realm has one seed, whichever process makes it first, and it is stored encrypted alone", async (realm) => {
   const store = { realm: realm.id, pool: realm.pool };
   const signers = [1, 2, 3].map(() => openSigner(OLD, Date.now));
   const xpubs = await Promise.all(signers.map((signer) => signer.xpub(store, PATH)));
@@ -45,8 +47,7 @@ Deno.test("a realm has one seed, whichever process makes it first, and it is sto
   deepEqual(rows, [{ kind: "seed", size: 32 + 12 + 16 }]);
 });
 
-Deno.test("keys are lent for one call, wiped after it, and only for their own addresses", async () => {
-  await using realm = await testRealm();
+test("keys are lent for one call, wiped after it, and only for their own addresses", async (realm) => {
   const store = { realm: realm.id, pool: realm.pool };
   const signer = openSigner(OLD, Date.now);
   const wrong: KeyPath = {
