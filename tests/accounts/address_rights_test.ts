@@ -7,14 +7,16 @@ import { rich } from "../support/nodes/anvil.ts";
 import { bookAsOwner } from "../support/booking.ts";
 import { openRampFixture, type RampFixture } from "../support/ramp_fixture.ts";
 import { rowsOf, testRealm, type TestUser } from "../support/realm.ts";
+import { sharingRamps } from "../support/sharing_ramps.ts";
 
 /** Less than its own way to the ramp costs: it is credited and waits. */
 const DUST = 1000n;
 const DUST_TEXT = "0.000000000000001";
 const OUTSIDE = rich(5).address;
 
-Deno.test("no user makes an address for another's account, by any of its names", async () => {
-  await using fixture = await openRampFixture();
+const test = sharingRamps("rights to addresses in one realm");
+
+test("no user makes an address for another's account, by any of its names", async (fixture) => {
   const { realm } = fixture;
   const ramp = await fixture.ramp();
   const victim = await customer(fixture, ramp.id, { default: true, alias: "victim-account" });
@@ -55,8 +57,7 @@ Deno.test("no user makes an address for another's account, by any of its names",
   );
 });
 
-Deno.test("a deposit account belongs to the owner and holder of the account that it serves", async () => {
-  await using fixture = await openRampFixture();
+test("a deposit account belongs to the owner and holder of the account that it serves", async (fixture) => {
   const { realm } = fixture;
   const ramp = await fixture.ramp();
   const victim = await customer(fixture, ramp.id);
@@ -96,8 +97,7 @@ Deno.test("a deposit account belongs to the owner and holder of the account that
   notEqual(made.body.address.address, shown);
 });
 
-Deno.test("value that waits on a deposit account is moved by nobody, by no route", async () => {
-  await using fixture = await openRampFixture();
+test("value that waits on a deposit account is moved by nobody, by no route", async (fixture) => {
   const { realm } = fixture;
   const ramp = await fixture.ramp();
   const victim = await customer(fixture, ramp.id);
@@ -146,8 +146,7 @@ Deno.test("value that waits on a deposit account is moved by nobody, by no route
   deepEqual(arrived.balances.destination, now);
 });
 
-Deno.test("value that is no deposit does not reach a deposit account, where nobody could use it", async () => {
-  await using fixture = await openRampFixture();
+test("value that is no deposit does not reach a deposit account, where nobody could use it", async (fixture) => {
   const { realm, anvil } = fixture;
   const ramp = await fixture.ramp();
   const victim = await customer(fixture, ramp.id);
@@ -309,8 +308,7 @@ Deno.test("only its holder's own user, or a manager of the realm, moves the defa
   equal((await realm.admin.send("POST", `/v1/accounts/${agents}/undelete`)).body.default, false);
 });
 
-Deno.test("only a virtual account is a default", async () => {
-  await using fixture = await openRampFixture();
+test("only a virtual account is a default", async (fixture) => {
   const { realm } = fixture;
   const ramp = await fixture.ramp();
   const victim = await customer(fixture, ramp.id, { default: true });
@@ -334,8 +332,7 @@ Deno.test("only a virtual account is a default", async () => {
   equal((await fixture.account(victim.account)).default, true);
 });
 
-Deno.test("a deposit account takes no ramp, no watched address, no other owner or holder", async () => {
-  await using fixture = await openRampFixture();
+test("a deposit account takes no ramp, no watched address, no other owner or holder", async (fixture) => {
   const ramp = await fixture.ramp();
   const victim = await customer(fixture, ramp.id);
   const made = await victim.user.send("POST", `/v1/account/${victim.account}/address`, {});
@@ -348,7 +345,7 @@ Deno.test("a deposit account takes no ramp, no watched address, no other owner o
   equal(await change({ data: { note: "n" } }), 200);
   const linked = await fixture.realm.admin.send(
     "POST",
-    `/v1/accounts/${made.body.id}/assign/${OUTSIDE}`,
+    `/v1/accounts/${made.body.id}/assign/${rich(6).address}`,
   );
   ok(linked.status >= 400, linked.text);
 });

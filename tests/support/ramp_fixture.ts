@@ -8,6 +8,7 @@ import { checkSolvency } from "../../workers/audit/solvency.ts";
 import { workerContextOf } from "./evm_fixture.ts";
 import { listen } from "./listening.ts";
 import { type Answer, rowsOf, type TestRealm, testRealm } from "./realm.ts";
+import { testFile } from "./test_file.ts";
 
 /** A realm, its node, and who follows it. */
 export interface RampFixture extends AsyncDisposable {
@@ -38,7 +39,10 @@ export interface RampFixtureOptions {
 }
 
 /** Makes a fixture on Ethereum; blocks are mined only when told. */
-export async function openRampFixture(options: RampFixtureOptions = {}): Promise<RampFixture> {
+export async function openRampFixture(
+  options: RampFixtureOptions = {},
+  file: string = testFile(),
+): Promise<RampFixture> {
   const testnet = options.testnet ?? true;
   const anvil = await startAnvil(testnet ? 31337 : 1, ...options.args ?? []);
   const prefix = testnet ? "ETHEREUM_TESTNET" : "ETHEREUM";
@@ -48,7 +52,7 @@ export async function openRampFixture(options: RampFixtureOptions = {}): Promise
     [`${prefix}_CONFIRMATIONS`]: "2",
     ...options.env,
   };
-  const realm = await testRealm({ env });
+  const realm = await testRealm({ env }, file);
   await listen(realm);
   const poller = openTestPoller(realm);
   const { send } = realm.admin;

@@ -11,12 +11,21 @@ export type AddShared = (title: string, work: (realm: TestRealm) => Promise<void
 
 /** Opens one realm for several tests, which are the steps of one. None of them breaks it. */
 export function sharing(title: string, options?: Parameters<typeof testRealm>[0]): AddShared {
-  const steps: Parameters<AddShared>[] = [];
   const file = testFile();
+  return sharingOf(title, () => testRealm(options, file), (realm) => realm);
+}
+
+/** Opens something with a realm for several tests, which are the steps of one. */
+export function sharingOf<T extends AsyncDisposable>(
+  title: string,
+  open: () => Promise<T>,
+  realmOf: (opened: T) => TestRealm,
+): (name: string, work: (opened: T) => Promise<void>) => void {
+  const steps: [name: string, work: (opened: T) => Promise<void>][] = [];
   Deno.test(title, async (t) => {
-    await using realm = await testRealm(options, file);
-    keepSound(realm);
-    for (const [name, work] of steps) await t.step(name, () => work(realm));
+    await using opened = await open();
+    keepSound(realmOf(opened));
+    for (const [name, work] of steps) await t.step(name, () => work(opened));
   });
   return (name, work) => void steps.push([name, work]);
 }
