@@ -16,7 +16,7 @@
  * how fast they are; `coins`, how coin chains are read and coins are chosen; `kills --minutes=N`, silences under faults;
  * `fuzz --requests=N`, answers to random requests; `lies --rounds=1`, all lies of a node (`--rounds=9` every ninth);
  * `people [--persons=N]`, synchronisation and lists of persons; `attacks [--name=text]`, transfers under attack;
- * `soak --minutes=10 [--connections=64] [--picture=file.svg]`, both halves under load for long;
+ * `soak --minutes=10 [--connections=64] [--seconds=N] [--picture=file.svg]`, both halves under load for long;
  * `heap_soak --minutes=10 --name=attacks|usual`, what is alive in one process under load for long;
  * `move [--transactions=N]`, for how long a realm that moves takes no writes; `parse`, the reading of bodies; `pauses`, for how long one request keeps others from the event loop.
  *

@@ -48,6 +48,8 @@ export interface Sample {
 /** What is asked of a run. */
 export interface SoakOptions {
   minutes: number;
+  /** The length of a run of load, where it is shorter than usual. */
+  seconds: number;
   connections?: string;
   /** A file for the picture. */
   picture?: string;
@@ -116,10 +118,11 @@ export async function benchSoak(asked: SoakOptions): Promise<void> {
 async function soak(
   field: Soaked,
   generator: Generator,
-  { minutes, connections = CONNECTIONS }: SoakOptions,
+  { minutes, seconds: shortest, connections = CONNECTIONS }: SoakOptions,
   samples: Sample[],
 ): Promise<void> {
-  const seconds = Math.max(SAMPLE_MIN_S, Math.round(minutes * 60 / SAMPLES));
+  const least = Math.min(SAMPLE_MIN_S, shortest);
+  const seconds = Math.max(least, Math.round(minutes * 60 / SAMPLES));
   const load: Load = { connections: Number(connections), how: "hot", many: 1, seconds };
   const count = Math.max(SAMPLES_MIN, Math.ceil(minutes * 60 / seconds));
   const progress = openProgress();

@@ -164,7 +164,7 @@ Deno.test("a long run loads both halves, and leaves a sound realm and a picture"
   const folder = await Deno.makeTempDir({ prefix: "purser-test-bench-" });
   try {
     const picture = `${folder}/soak.svg`;
-    const soak = ["--only=soak", "--minutes=0.1", "--own", "--connections=8"];
+    const soak = ["--only=soak", "--minutes=0.02", "--seconds=0.3", "--own", "--connections=8"];
     const bench = await task("bench", [...soak, `--picture=${picture}`]);
     equal(bench.code, 0, bench.text);
     const [, transactions, failed] = /: (\d+) transactions, (\d+) requests failed/.exec(
