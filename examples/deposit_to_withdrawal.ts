@@ -23,6 +23,7 @@ try {
     ETHEREUM_TESTNET_CONFIRMATIONS: "2",
   });
   await walk(installation, {
+    chain: "ETHEREUM",
     asset: "ETH",
     symbol: "ETH",
     testnet: true,

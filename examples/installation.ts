@@ -3,7 +3,7 @@
  * folder that is removed with it, and users who are logged in to the realm that its first start made.
  *
  * Where PURSER_URL and PLATFORM_KEY are set, an example starts none: it uses the installation at that address, in a
- * realm of its own.
+ * realm of its own, and its node listens where that installation asks it.
  * @module
  */
 import { createClient, type Purser } from "../client/client.ts";
@@ -64,6 +64,12 @@ export async function startInstallation(settings: Record<string, string>): Promi
       await Deno.remove(folder, { recursive: true });
     },
   };
+}
+
+/** The port at which an example's node listens: that at which a given installation asks it, or any that is free. */
+export function nodePort(setting: string): number {
+  const url = Deno.env.get("PURSER_URL") ? Deno.env.get(setting) : undefined;
+  return url ? Number(new URL(url).port) : freePort();
 }
 
 /** Finds a free port, below those that systems hand out: no connection is given it before the program listens there. */

@@ -45,8 +45,13 @@ async function walk(installation: Installation, node: LitecoinNode): Promise<voi
     const { balance } = await reading(purser, id)();
     show({ [name]: balance });
   }
-  const [chain] = await purser.get("/v1/chains");
+  const chain = await litecoin(purser);
   show({ chain: chain.chain, network: chain.network, healthy: chain.healthy });
+}
+
+/** Reads the state of the chain. */
+async function litecoin(purser: Purser) {
+  return (await purser.get("/v1/chains")).find(({ chain }) => chain === "LITECOIN")!;
 }
 
 /** Reads an account. */
@@ -75,7 +80,7 @@ async function comeIn(
   });
   const { address } = given.address!;
   print({ type: given.type, address });
-  await until(() => purser.get("/v1/chains"), ([chain]) => chain?.healthy === true);
+  await until(() => litecoin(purser), ({ healthy }) => healthy === true);
 
   say("4. Somebody pays 2 LTC to that address; it is seen before any block has it");
   print({ hash: await node.rpc("sendtoaddress", address, 2) });

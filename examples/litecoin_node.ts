@@ -2,7 +2,7 @@
  * A private Litecoin node on a network of its own, which mines on demand; for examples.
  * @module
  */
-import { freePort } from "./installation.ts";
+import { nodePort } from "./installation.ts";
 
 /** A running node. */
 export interface LitecoinNode extends AsyncDisposable {
@@ -29,7 +29,7 @@ const RIPE = 110;
 /** Starts a node whose wallet has coins; ends the program where it is not installed. */
 export async function startLitecoinNode(): Promise<LitecoinNode> {
   const folder = await Deno.makeTempDir({ prefix: "purser-litecoin-" });
-  const port = freePort();
+  const port = nodePort("LITECOIN_TESTNET_RPC_URL");
   const args = [`-datadir=${folder}`, `-rpcport=${port}`, ...`${NEEDED} ${ALONE}`.split(" ")];
   const child = spawn(args);
   if (child === null) {

@@ -11,15 +11,16 @@
  */
 import { Keypair } from "@solana/web3.js";
 import { startSurfpool } from "../tests/support/nodes/surfpool.ts";
-import { startInstallation } from "./installation.ts";
+import { nodePort, startInstallation } from "./installation.ts";
 import { everySecond, walk } from "./walk.ts";
 
 const LAMPORTS = 1_000_000_000;
 
-await using node = await startSurfpool("testnet");
+await using node = await startSurfpool("testnet", nodePort("SOLANA_TESTNET_RPC_URL"));
 await using _blocks = everySecond(() => node.mine());
 await using installation = await startInstallation({ SOLANA_TESTNET_RPC_URL: node.url });
 await walk(installation, {
+  chain: "SOLANA",
   asset: "SOL",
   symbol: "SOL",
   testnet: true,

@@ -11,13 +11,13 @@
  */
 import { startTronNode } from "../tests/support/nodes/tron/node.ts";
 import { newTronParty, toHex } from "../tests/support/nodes/tron/wallet.ts";
-import { startInstallation } from "./installation.ts";
+import { nodePort, startInstallation } from "./installation.ts";
 import { everySecond, walk } from "./walk.ts";
 
 const SUN = 1_000_000;
 
 // Two blocks lie above the newest solidified one; on the main network about 18 do.
-await using node = await startTronNode({ lag: 2 });
+await using node = await startTronNode({ lag: 2, port: nodePort("TRON_RPC_URL") });
 await using _blocks = everySecond(() => node.mine());
 await using installation = await startInstallation({
   TRON_RPC_URL: node.url,
@@ -25,6 +25,7 @@ await using installation = await startInstallation({
   TRON_CONFIRMATIONS: "2",
 });
 await walk(installation, {
+  chain: "TRON",
   asset: "TRON",
   symbol: "TRX",
   testnet: false,

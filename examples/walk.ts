@@ -8,6 +8,8 @@ import { type Installation, say, show, until } from "./installation.ts";
 
 /** A chain as an example knows it. Amounts are whole units of its coin. */
 export interface Walk {
+  /** Code of the chain. */
+  readonly chain: string;
   /** Code of the asset, the symbol that people write, and whether its network is a test network. */
   readonly asset: string;
   readonly symbol: string;
@@ -49,7 +51,8 @@ export async function walk(installation: Installation, chain: Walk): Promise<voi
     const { balance } = await purser.get("/v1/accounts/{id}", { path: { id } });
     show({ [name]: balance });
   }
-  const [status] = await purser.get("/v1/chains");
+  const chains = await purser.get("/v1/chains");
+  const status = chains.find((one) => one.chain === chain.chain)!;
   show({ chain: status.chain, network: status.network, healthy: status.healthy });
 }
 

@@ -1,7 +1,7 @@
 /**
  * The examples, run as a reader would run them: they print what is checked in beside them. They mostly wait, for blocks
- * and for processes to start, so all run at once. Those on chains that no other example uses start all they need, as
- * they do for a reader; the others share an installation and a node of Ethereum, each in a realm of its own.
+ * and for processes to start, so all run at once. One starts all that it needs, as it does for a reader; the others
+ * share an installation, each in a realm of its own, with the node of Ethereum or one that the example starts.
  *
  * @module
  */
@@ -51,12 +51,9 @@ function shape(text: string): string {
 const EXACT = ["quick_start", "loyalty_points", "onboard_customer", "webhooks"];
 /** Examples in whose text ids, addresses, hashes and prices differ. */
 const SHAPED = ["exchange", "payroll", "reconciliation"];
-/** Examples that start an installation of their own. */
-const ALONE = [
-  "deposit_to_withdrawal",
-  "solana_deposit_to_withdrawal",
-  "tron_deposit_to_withdrawal",
-];
+/** Examples that start nodes of their own, the first one an installation too. */
+const ALONE = "deposit_to_withdrawal";
+const OF_NODES = ["solana_deposit_to_withdrawal", "tron_deposit_to_withdrawal"];
 const LITECOIN = "litecoin_deposit_to_withdrawal";
 
 async function prints(name: string, form: (text: string) => string, env: Env = {}): Promise<void> {
@@ -76,12 +73,26 @@ async function startShared(ethereum: string): Promise<AsyncDisposable & { env: E
   const database = await testDatabase();
   const dataDir = await Deno.makeTempDir({ prefix: "purser-examples-" });
   const port = `${freePort()}`;
+  const nodes = {
+    ETHEREUM_RPC_URL: ethereum,
+    // Where the examples start them.
+    SOLANA_TESTNET_RPC_URL: `http://127.0.0.1:${freePort()}`,
+    TRON_RPC_URL: `http://127.0.0.1:${freePort()}`,
+    LITECOIN_TESTNET_RPC_URL: `http://me:me@127.0.0.1:${freePort()}`,
+  };
   const child = new Deno.Command(Deno.execPath(), {
     args: ["run", "-A", new URL("launcher/launch.ts", ROOT).pathname, "start"],
     env: {
       ...{ DATABASE_URL: database.url, DATA_DIR: dataDir, PORT: port, PLATFORM_KEY },
       MASTER_KEY: btoa("0123456789abcdef0123456789abcdef"),
-      ...{ ETHEREUM_RPC_URL: ethereum, ETHEREUM_CONFIRMATIONS: "2", POLL_INTERVAL_MS: "500" },
+      ...nodes,
+      ...{ TRON_GENESIS_HASH: "any", LITECOIN_TESTNET_NETWORK: "regtest" },
+      ...{
+        ETHEREUM_CONFIRMATIONS: "2",
+        TRON_CONFIRMATIONS: "2",
+        LITECOIN_TESTNET_CONFIRMATIONS: "2",
+      },
+      POLL_INTERVAL_MS: "500",
       ...{ WEBHOOKS_ALLOW_PRIVATE: "true", LOG_FORMAT: "json", LOG_LEVEL: "info" },
     },
     stdin: "null",
@@ -89,10 +100,7 @@ async function startShared(ethereum: string): Promise<AsyncDisposable & { env: E
   }).spawn();
   await lineOf(child.stderr, /"(serving)"/);
   return {
-    env: {
-      PURSER_URL: `http://127.0.0.1:${port}`,
-      ...{ PLATFORM_KEY, ETHEREUM_RPC_URL: ethereum },
-    },
+    env: { PURSER_URL: `http://127.0.0.1:${port}`, PLATFORM_KEY, ...nodes },
     async [Symbol.asyncDispose]() {
       child.kill("SIGTERM");
       await child.status;
@@ -112,12 +120,13 @@ Deno.test("each example prints the text that is checked in beside it", async (t)
       ...{ sanitizeOps: false, sanitizeResources: false, sanitizeExit: false },
     });
   const passed = await Promise.all([
-    ...ALONE.map((name) => step(name, shape)),
-    step(LITECOIN, whole, {}, !hasLitecoind()),
+    step(ALONE, shape),
+    step(LITECOIN, whole, shared.env, !hasLitecoind()),
+    ...OF_NODES.map((name) => step(name, shape, shared.env)),
     ...SHAPED.map((name) => step(name, shape, shared.env)),
     ...EXACT.map((name) => step(name, whole, shared.env)),
   ]);
-  equal(passed.length, ALONE.length + 1 + SHAPED.length + EXACT.length);
+  equal(passed.length, 2 + OF_NODES.length + SHAPED.length + EXACT.length);
 });
 
 Deno.test("without litecoind its example names the package to install", async () => {

@@ -71,23 +71,23 @@ const LOCAL_GENESIS = "GEnSELRyrEKW9d8H4xra8WkRL5xvPshJpr9BjrGrrxQd";
 const PROCESSED = { commitment: "processed" } as const;
 
 /** Starts a node whose genesis hash is the main network's, or a local one's. */
-export async function startSurfpool(network: "main" | "testnet" = "testnet"): Promise<Surfpool> {
+export async function startSurfpool(
+  network: "main" | "testnet" = "testnet",
+  port = 0,
+): Promise<Surfpool> {
   const folder = import.meta.resolve("@solana/surfpool-linux-x64-gnu/package.json");
   const file = new URL(surfpoolPackage.main, folder).pathname;
-  const { Surfnet } = createRequire(import.meta.url)(file);
-  const net: Surfnet = Surfnet.startWithConfig(CONFIG);
+  const net: Surfnet = createRequire(import.meta.url)(file).Surfnet.startWithConfig(CONFIG);
   // Without it surfpool's answers end after about a thousand events.
   const pump = setInterval(() => net.drainEvents(), PUMP_MS);
   const raw = asker(net.rpcUrl);
   const view = await openView(raw, network);
-  const server = Deno.serve({ port: 0, hostname: "127.0.0.1", onListen: () => {} }, view.serve);
+  const server = Deno.serve({ port, hostname: "127.0.0.1", onListen: () => {} }, view.serve);
   const url = `http://127.0.0.1:${server.addr.port}`;
   const rpc = asker(url);
   const payer = Keypair.fromSecretKey(Uint8Array.from(net.payerSecretKey));
   net.fundSol(payer.publicKey.toBase58(), 1_000_000_000_000);
-  async function sendRaw(bytes: string): Promise<string> {
-    return await rpc("sendTransaction", bytes, { encoding: "base64" });
-  }
+  const sendRaw = (bytes: string) => rpc<string>("sendTransaction", bytes, { encoding: "base64" });
   async function send(
     instructions: readonly TransactionInstruction[],
     signers: Signer[] = [],

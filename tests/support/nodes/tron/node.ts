@@ -104,7 +104,7 @@ const FEE_LIMIT = 5_000_000_000n;
 
 /** Starts a chain and a node before it. */
 export async function startTronNode(
-  how: { lag?: number; startsAt?: number; remembersRefused?: boolean } = {},
+  how: { lag?: number; startsAt?: number; remembersRefused?: boolean; port?: number } = {},
 ): Promise<TronNode> {
   const startsAt = BigInt(how.startsAt ?? Date.now()) / (3n * SECOND) * 3n * SECOND;
   const world: World = { accounts: new Map(), contracts: new Map(), storage: new Map() };
@@ -118,7 +118,7 @@ export async function startTronNode(
     factors: new Map(),
   });
   const turns = takeTurns();
-  const surface = startSurface(ledger, turns);
+  const surface = startSurface(ledger, turns, how.port);
   const peers: TronSurface[] = [];
   const control = controlOf(ledger, turns);
   const node: TronNode = Object.assign(surface, control, {

@@ -76,10 +76,10 @@ export function takeTurns(): Turns {
 }
 
 /** Starts a node before a chain. */
-export function startSurface(ledger: Ledger, turns: Turns): TronSurface {
+export function startSurface(ledger: Ledger, turns: Turns, port = 0): TronSurface {
   const ending = new AbortController();
   const { signal } = ending;
-  const server = Deno.serve({ port: 0, hostname: "127.0.0.1", onListen: () => {}, signal }, serve);
+  const server = Deno.serve({ port, hostname: "127.0.0.1", onListen: () => {}, signal }, serve);
   const surface: TronSurface = {
     url: `http://127.0.0.1:${server.addr.port}`,
     asked: [],
