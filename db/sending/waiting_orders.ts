@@ -11,8 +11,7 @@ export async function markWaitingDue(
   { chain, network }: { chain: string; network: string },
   of: { senders: readonly string[]; most: number; seconds: number },
 ): Promise<void> {
-  const due =
-    db`greatest(now(), created_at + make_interval(secs => ${of.seconds}))`;
+  const due = db`greatest(now(), created_at + make_interval(secs => ${of.seconds}))`;
   await db`
     update jobs set run_at = ${due} where state = 'ready' and run_at > ${due} and id = any (array(
       select j.id from unnest(${of.senders as string[]}::text[]) s(sender)

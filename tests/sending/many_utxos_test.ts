@@ -22,17 +22,10 @@ Deno.test({
     const ask = async (value: string) => {
       await funded.quote();
       const source = { account: funded.ramp };
-      return await send("POST", "/v1/withdrawals", {
-        source,
-        destination: { address: to },
-        value,
-      });
+      return await send("POST", "/v1/withdrawals", { source, destination: { address: to }, value });
     };
     const refused = await ask("330");
-    deepEqual([refused.status, refused.body.code], [
-      409,
-      "ramp.assets_insufficient",
-    ]);
+    deepEqual([refused.status, refused.body.code], [409, "ramp.assets_insufficient"]);
     match(refused.body.detail, /641 largest coins.*consolidate/);
     const { status, body: { id } } = await ask(`${(FITTING - 5) / 2}`);
     equal(status, 201);
@@ -50,10 +43,7 @@ Deno.test({
   fn: async () => {
     const chain = UTXO_CHAINS.find(({ asset }) => asset === "DOGE")!;
     await using funded = await openUtxoRamp(chain);
-    await funded.fund(
-      ...Array(400).fill(COIN / 2n),
-      ...Array(1500).fill(COIN / 10n),
-    );
+    await funded.fund(...Array(400).fill(COIN / 2n), ...Array(1500).fill(COIN / 10n));
     const { realm } = funded;
     const to = (await newParty("DOGECOIN")).address;
     await funded.quote();
@@ -70,10 +60,7 @@ Deno.test({
       ["created", "waiting"],
       "told once, however often it was tried",
     );
-    match(
-      waiting.history[1].reason,
-      /^ramp\.assets_insufficient: .* consolidated$/,
-    );
+    match(waiting.history[1].reason, /^ramp\.assets_insufficient: .* consolidated$/);
     const pauseOf = async () => {
       await funded.advance();
       const [{ pause }] = await rowsOf<{ pause: number }>(
@@ -94,45 +81,29 @@ Deno.test({
         to_jsonb((history -> 1 ->> 'at')::float8 - 3600000)) where id = ${second}`
     );
     const pause = await pauseOf();
-    ok(
-      pause > 300 && pause < 400,
-      `a tenth of the time that it was short: ${pause} s`,
-    );
+    ok(pause > 300 && pause < 400, `a tenth of the time that it was short: ${pause} s`);
 
     await rowsOf(
       realm,
-      "update chain_orders set last_attempt_at = now() - interval '1 hour'",
+      `with tried as (update chain_orders set last_attempt_at = now() - interval '1 hour')
+        update jobs set created_at = now() - interval '1 hour'`,
     );
-    await rowsOf(
-      realm,
-      "update jobs set created_at = now() - interval '1 hour'",
-    );
-    const tried =
-      "select from chain_orders where last_attempt_at > now() - interval '30 minutes'";
+    const tried = "select from chain_orders where last_attempt_at > now() - interval '30 minutes'";
     await funded.node.pay([{
       script: (await scriptOf(chain.id, "regtest", funded.address)).toHex(),
       amount: COIN,
     }]);
-    for (
-      let blocks = 0;
-      blocks < 30 && (await rowsOf(realm, tried)).length === 0;
-      blocks++
-    ) {
+    for (let blocks = 0; blocks < 30 && (await rowsOf(realm, tried)).length === 0; blocks++) {
       await funded.node.mine();
       await funded.follow();
     }
-    equal(
-      (await rowsOf(realm, tried)).length,
-      1,
-      "a deposit at the ramp lets it try again",
-    );
+    equal((await rowsOf(realm, tried)).length, 1, "a deposit at the ramp lets it try again");
 
     for (let most = 0; most < 2; most++) {
       const path = `/v1/accounts/${funded.ramp}/consolidate`;
       const made = await realm.admin.send("POST", path, {});
       equal(made.status, 201, made.text);
-      const open =
-        "select from chain_orders where purpose = 'consolidation' and state <> 'done'";
+      const open = "select from chain_orders where purpose = 'consolidation' and state <> 'done'";
       await funded.until(async () => (await rowsOf(realm, open)).length === 0);
     }
     equal((await funded.ended([second]))[0].status, "DONE");

@@ -7,11 +7,7 @@ import { noteWaiting } from "../../domain/withdrawals/withdrawal_settlement.ts";
 import { refreshFees } from "../../workers/sending/fee_quotes.ts";
 import { wakeBeside, wakeWaiting } from "../../workers/sending/woken_orders.ts";
 import { workerContextOf } from "../support/evm_fixture.ts";
-import {
-  mineUntil,
-  openRampFixture,
-  type RampFixture,
-} from "../support/ramp_fixture.ts";
+import { mineUntil, openRampFixture, type RampFixture } from "../support/ramp_fixture.ts";
 import { rowsOf, type TestRealm } from "../support/realm.ts";
 import type { WorkerContext } from "../../workers/worker_context.ts";
 
@@ -28,19 +24,12 @@ async function openShort() {
   const { send } = realm.admin;
   const context = await workerContextOf(realm);
   await anvil.pool({ to: ramp.address, value: 3n * ETHER });
-  await mineUntil(
-    fixture,
-    async () => (await fixture.account(ramp.id)).balance.total === "3",
-  );
+  await mineUntil(fixture, async () => (await fixture.account(ramp.id)).balance.total === "3");
   await refreshFees(context);
   const waiting: string[] = [];
   for (let count = 0; count < 3; count++) {
     const made = await send("POST", "/v1/withdrawals", {
-      ...{
-        source: { account: ramp.id },
-        destination: { address: OUTSIDE },
-        value: "0.1",
-      },
+      ...{ source: { account: ramp.id }, destination: { address: OUTSIDE }, value: "0.1" },
     });
     equal(made.status, 201, made.text);
     waiting.push(made.body.id);
@@ -59,8 +48,8 @@ Deno.test("a withdrawal that waits for value is due as soon as value comes to it
   const rest = async () => {
     await rowsOf(
       realm,
-      `update jobs set run_at = now() + interval '10 minutes', created_at = now() - interval '1 minute'
-        where state = 'ready'`,
+      `update jobs set run_at = now() + interval '10 minutes', created_at = now() - interval '1 minute',
+        attempts = 0 where state = 'ready'`,
     );
   };
   const due = async (within = "0 s") =>
@@ -86,55 +75,39 @@ Deno.test("a withdrawal that waits for value is due as soon as value comes to it
     equal(await due(), 2, "not all at once: anybody may send dust");
   });
   await t.step(
-    "one that was tried just now soon, and those alone whose value came",
+    "those alone whose value came, soon where tried just now, none whose tries fail",
     async () => {
       await rest();
       await wakeWaiting(context, PLACE, [OUTSIDE]);
       equal(await due("1 minute"), 0);
-      await rowsOf(
-        realm,
-        "update jobs set created_at = now() where state = 'ready'",
-      );
-      await wakeWaiting(context, PLACE, [ramp.address]);
-      deepEqual([await due(), await due("15 s")], [0, 3]);
-    },
-  );
-  await t.step("none whose tries fail: dust would use them up", async () => {
-    await rest();
-    await rowsOf(realm, "update jobs set attempts = 3 where state = 'ready'");
-    await wakeWaiting(context, PLACE, [ramp.address]);
-    equal(await due("1 minute"), 0);
-    await rowsOf(realm, "update jobs set attempts = 0 where state = 'ready'");
-  });
-  await t.step(
-    "an order that ends where it took value, or brought some",
-    async () => {
-      const request = {
-        kind: "pay",
-        from: OUTSIDE,
-        contract: null,
-        payments: [{ to: ramp.address, amount: "1" }],
-      };
-      for (const sender of [OUTSIDE, ramp.address]) {
+      for (const [given, woken] of [["created_at = now()", 3], ["attempts = 3", 0]] as const) {
         await rest();
-        await wakeBeside(context, {
-          ...PLACE,
-          sender,
-          request: sender === OUTSIDE ? request : { kind: "noop" },
-        });
-        equal(await due(), 3);
+        await rowsOf(realm, `update jobs set ${given} where state = 'ready'`);
+        await wakeWaiting(context, PLACE, [ramp.address]);
+        deepEqual([await due(), await due("15 s")], [0, woken], given);
       }
     },
   );
-  await t.step(
-    "reasons that alternate",
-    () => assertToldRarely(realm, context, waiting[0]),
-  );
+  await t.step("an order that ends where it took value, or brought some", async () => {
+    const request = {
+      kind: "pay",
+      from: OUTSIDE,
+      contract: null,
+      payments: [{ to: ramp.address, amount: "1" }],
+    };
+    for (const sender of [OUTSIDE, ramp.address]) {
+      await rest();
+      await wakeBeside(context, {
+        ...PLACE,
+        sender,
+        request: sender === OUTSIDE ? request : { kind: "noop" },
+      });
+      equal(await due(), 3);
+    }
+  });
+  await t.step("reasons that alternate", () => assertToldRarely(realm, context, waiting[0]));
   await rest();
-  await t.step(
-    "one that is paid lets the others try",
-    () => assertEndWakes(fixture, ramp.address),
-  );
+  await t.step("one that is paid lets the others try", () => assertEndWakes(fixture, ramp.address));
 });
 
 async function assertToldRarely(
@@ -167,36 +140,17 @@ async function assertToldRarely(
     "select h ->> 'reason' as reason from withdrawals, jsonb_array_elements(history) h where id = $1",
     [withdrawal],
   );
-  deepEqual(spell.slice(-2).map(({ reason }) => reason).toSorted(), [
-    "reason 0",
-    "reason 1",
-  ]);
+  deepEqual(spell.slice(-2).map(({ reason }) => reason).toSorted(), ["reason 0", "reason 1"]);
 }
 
-async function assertEndWakes(
-  { realm, anvil, mine }: RampFixture,
-  address: string,
-): Promise<void> {
+async function assertEndWakes({ realm, anvil, mine }: RampFixture, address: string): Promise<void> {
   const newest = "select max(id::text) from chain_orders where state = 'new'";
   const open = "select from withdrawals where status <> 'DONE'";
-  await anvil.rpc(
-    "anvil_setBalance",
-    address,
-    `0x${(3n * ETHER).toString(16)}`,
-  );
+  await anvil.rpc("anvil_setBalance", address, `0x${(3n * ETHER).toString(16)}`);
   // Nothing rises any more: what wakes the others is the end of the first.
-  await rowsOf(realm, "update onchain_balances set amount = $1", [
-    `${3n * ETHER}`,
-  ]);
-  await rowsOf(
-    realm,
-    `update jobs set run_at = now() where payload ->> 'order' = (${newest})`,
-  );
-  for (
-    let round = 0;
-    round < 20 && (await rowsOf(realm, open)).length > 0;
-    round++
-  ) {
+  await rowsOf(realm, "update onchain_balances set amount = $1", [`${3n * ETHER}`]);
+  await rowsOf(realm, `update jobs set run_at = now() where payload ->> 'order' = (${newest})`);
+  for (let round = 0; round < 20 && (await rowsOf(realm, open)).length > 0; round++) {
     await rowsOf(
       realm,
       `update jobs set run_at = now() where state = 'ready' and not exists (

@@ -71,8 +71,7 @@ const COINS: Readonly<Record<string, readonly string[]>> = {
   "ripple": ["BXRP"],
 };
 
-const CURRENCIES =
-  "usd eur gbp aed ars aud bdt bhd bmd brl cad chf clp cny czk dkk gel hkd huf " +
+const CURRENCIES = "usd eur gbp aed ars aud bdt bhd bmd brl cad chf clp cny czk dkk gel hkd huf " +
   "idr ils inr jpy krw kwd lkr mmk mxn myr ngn nok nzd php pkr pln rub sar sek sgd thb try twd " +
   "uah vef vnd zar xdr xag xau btc eth ltc bch";
 
@@ -81,12 +80,7 @@ export function openRatesGateway(url: string): RatesGateway {
   const ids = Object.keys(COINS).join(",");
   const currencies = CURRENCIES.replaceAll(" ", ",");
   const query = new URLSearchParams({
-    ...{
-      ids,
-      vs_currencies: currencies,
-      precision: "full",
-      include_last_updated_at: "true",
-    },
+    ...{ ids, vs_currencies: currencies, precision: "full", include_last_updated_at: "true" },
   });
   return {
     async fetchPrices(signal, at) {
@@ -123,14 +117,10 @@ function pricesIn(answer: unknown, nowS: number): Prices {
       if (rate !== null) told.push({ coin, currency, rate });
     }
   }
-  if (told.length === 0) {
-    throw new Error("the price source named no price that is fresh");
-  }
+  if (told.length === 0) throw new Error("the price source named no price that is fresh");
   const wrong = contradicted(told);
-  return {
-    prices: byAsset(told.filter((one) => !wrong.has(one))),
-    contradicted: byAsset([...wrong]),
-  };
+  const prices = byAsset(told.filter((one) => !wrong.has(one)));
+  return { prices, contradicted: byAsset([...wrong]) };
 }
 
 /** Prices of coins as prices of the assets that have them. */
@@ -153,9 +143,7 @@ const APART = 10;
  */
 function contradicted(told: readonly Told[]): Set<Told> {
   const dollars = new Map(
-    told.filter(({ currency }) => currency === "usd").map((
-      one,
-    ) => [one.coin, nearly(one)]),
+    told.filter(({ currency }) => currency === "usd").map((one) => [one.coin, nearly(one)]),
   );
   const compared = told.filter(({ coin }) => dollars.has(coin));
   const units = middles(
@@ -184,27 +172,21 @@ function middles(
   by: "coin" | "currency",
   figure: (one: Told) => number,
 ): Map<string, number> {
-  return new Map(
-    [...Map.groupBy(told, (one) => one[by])].flatMap(([name, same]) => {
-      if (same.length < COMPARED_MIN) return [];
-      const figures = same.map(figure).sort((a, b) => a - b);
-      return [[name, figures[figures.length >> 1]] as const];
-    }),
-  );
+  return new Map([...Map.groupBy(told, (one) => one[by])].flatMap(([name, same]) => {
+    if (same.length < COMPARED_MIN) return [];
+    const figures = same.map(figure).sort((a, b) => a - b);
+    return [[name, figures[figures.length >> 1]] as const];
+  }));
 }
 
 /** Whether the source has had a price for too long; a source that does not say so is believed. */
 function isOld(updatedAt: unknown, nowS: number): boolean {
-  const since = Number(
-    isDigits(updatedAt) ? updatedAt.digits : updatedAt ?? NaN,
-  );
+  const since = Number(isDigits(updatedAt) ? updatedAt.digits : updatedAt ?? NaN);
   return nowS - since > AGE_MAX_S;
 }
 
 function member(value: unknown, key: string): unknown {
-  if (
-    typeof value !== "object" || value === null || !Object.hasOwn(value, key)
-  ) return undefined;
+  if (typeof value !== "object" || value === null || !Object.hasOwn(value, key)) return undefined;
   return (value as Record<string, unknown>)[key];
 }
 
@@ -215,9 +197,7 @@ async function readText(response: Response): Promise<string> {
   for await (const chunk of response.body ?? []) { // leaving the loop cancels the rest
     size += chunk.byteLength;
     if (size > SIZE_MAX) {
-      throw new Error(
-        "the answer of the price source is larger than a megabyte",
-      );
+      throw new Error("the answer of the price source is larger than a megabyte");
     }
     text += decoder.decode(chunk, { stream: true });
   }

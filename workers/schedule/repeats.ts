@@ -1,10 +1,7 @@
 /** Repeated work of each realm and of the installation, with its intervals. @module */
 import type { Pool, Tx } from "../../db/database.ts";
 import { compactRowCounts } from "../../db/collections/collection.ts";
-import {
-  deleteOldChainSamples,
-  insertChainSamples,
-} from "../../db/chains/chain_samples.ts";
+import { deleteOldChainSamples, insertChainSamples } from "../../db/chains/chain_samples.ts";
 import { deleteOldSamples } from "../../db/audit/solvency_samples.ts";
 import { selectDatabaseTime } from "../../db/health.ts";
 import {
@@ -25,11 +22,7 @@ import { locking, reading, writing } from "../../db/transaction.ts";
 import { migrateRealms } from "../../domain/realms/migrations.ts";
 import { keepMeasurement } from "../../domain/realms/measurements.ts";
 import { noteSettings } from "../../domain/realms/realm_events.ts";
-import {
-  copyRates,
-  keepRates,
-  spreadRates,
-} from "../../domain/realms/rate_copies.ts";
+import { copyRates, keepRates, spreadRates } from "../../domain/realms/rate_copies.ts";
 import { checkSolvency } from "../audit/solvency.ts";
 import { attestRealm } from "../installation/attestation.ts";
 import { SEARCH_MS, searchCoins } from "../scanning/utxo_search.ts";
@@ -89,67 +82,26 @@ export const REALM_REPEATS: readonly Repeat<WorkerContext>[] = [
     leaseMs: 60_000,
     run: (context) => refreshFees(context),
   },
-  {
-    name: "check solvency",
-    everyMs: 60_000,
-    leaseMs: 120_000,
-    run: checkSolvency,
-  },
-  {
-    name: "sample chains",
-    everyMs: 60_000,
-    leaseMs: 60_000,
-    run: sampleChains,
-  },
-  {
-    name: "revive orders",
-    everyMs: 300_000,
-    leaseMs: 60_000,
-    run: reviveForgotten,
-  },
-  {
-    name: "send waiting messages",
-    everyMs: 60_000,
-    leaseMs: 60_000,
-    run: sendWaitingMessages,
-  },
-  {
-    name: "follow exchanges",
-    everyMs: 15_000,
-    leaseMs: 60_000,
-    run: followReachedExchanges,
-  },
-  {
-    name: "sum row counts",
-    everyMs: 60_000,
-    leaseMs: 60_000,
-    run: sumRowCounts,
-  },
+  { name: "check solvency", everyMs: 60_000, leaseMs: 120_000, run: checkSolvency },
+  { name: "sample chains", everyMs: 60_000, leaseMs: 60_000, run: sampleChains },
+  { name: "revive orders", everyMs: 300_000, leaseMs: 60_000, run: reviveForgotten },
+  { name: "send waiting messages", everyMs: 60_000, leaseMs: 60_000, run: sendWaitingMessages },
+  { name: "follow exchanges", everyMs: 15_000, leaseMs: 60_000, run: followReachedExchanges },
+  { name: "sum row counts", everyMs: 60_000, leaseMs: 60_000, run: sumRowCounts },
   {
     name: "note settings",
     everyMs: 60_000,
     leaseMs: 60_000,
-    run: ({ realm, pool }, { database }) =>
-      noteSettings(database.platform, { id: realm.id, pool }),
+    run: ({ realm, pool }, { database }) => noteSettings(database.platform, { id: realm.id, pool }),
   },
-  {
-    name: "purge expired",
-    everyMs: 3_600_000,
-    leaseMs: 600_000,
-    run: purgeRealm,
-  },
+  { name: "purge expired", everyMs: 3_600_000, leaseMs: 600_000, run: purgeRealm },
   {
     name: "attest",
     everyMs: 15_000,
     leaseMs: 60_000,
     run: (context, { database }) => attestRealm(context, database.platform),
   },
-  {
-    name: "report faults",
-    everyMs: 15_000,
-    leaseMs: 60_000,
-    run: reportFaults,
-  },
+  { name: "report faults", everyMs: 15_000, leaseMs: 60_000, run: reportFaults },
   {
     name: "measure",
     everyMs: 15_000,
@@ -158,46 +110,21 @@ export const REALM_REPEATS: readonly Repeat<WorkerContext>[] = [
       keepMeasurement(database.platform, { id: realm.id, pool }),
   },
   { name: "end lost syncs", everyMs: 60_000, leaseMs: 60_000, run: endLost },
-  {
-    name: "tell incidents",
-    everyMs: 60_000,
-    leaseMs: 60_000,
-    run: tellIncidents,
-  },
+  { name: "tell incidents", everyMs: 60_000, leaseMs: 60_000, run: tellIncidents },
   { name: "ensure seed", everyMs: 3_600_000, leaseMs: 60_000, run: ensureSeed },
 ];
 
 /** Repeated in every realm by a loop of its own, because a node, or the proof of a large part, may take many minutes. */
 export const SLOW_REPEATS: readonly Repeat<WorkerContext>[] = [
-  {
-    name: "cut parts",
-    everyMs: 600_000,
-    leaseMs: 2 * 3_600_000,
-    run: cutLargeParts,
-  },
-  {
-    name: "search coins",
-    everyMs: SEARCH_MS,
-    leaseMs: 2 * 3_600_000,
-    run: searchCoins,
-  },
+  { name: "cut parts", everyMs: 600_000, leaseMs: 2 * 3_600_000, run: cutLargeParts },
+  { name: "search coins", everyMs: SEARCH_MS, leaseMs: 2 * 3_600_000, run: searchCoins },
 ];
 
 /** Repeated once for the installation. */
 export const PLATFORM_REPEATS: readonly Repeat<Pool>[] = [
   { name: "fetch rates", everyMs: 300_000, leaseMs: 60_000, run: fetchRates },
-  {
-    name: "purge expired",
-    everyMs: 3_600_000,
-    leaseMs: 600_000,
-    run: purgePlatform,
-  },
-  {
-    name: "migrate realms",
-    everyMs: 60_000,
-    leaseMs: 600_000,
-    run: migrateRemaining,
-  },
+  { name: "purge expired", everyMs: 3_600_000, leaseMs: 600_000, run: purgePlatform },
+  { name: "migrate realms", everyMs: 60_000, leaseMs: 600_000, run: migrateRemaining },
 ];
 
 /** Reports to the platform which chains of the realm are in quarantine, and whether its seed is gone. */
@@ -207,17 +134,9 @@ async function reportFaults(
 ): Promise<void> {
   const places = await reading(pool, selectQuarantinedPlaces);
   const seedless = await reading(pool, selectSeedNeeded);
-  const missing = {
-    chain: "",
-    network: "",
-    detail: "the realm has addresses and no seed",
-  };
+  const missing = { chain: "", network: "", detail: "the realm has addresses and no seed" };
   await locking(given.database.platform, async (tx) => {
-    await replaceRealmFaults(
-      tx,
-      { realm: realm.id, code: "chain.quarantined" },
-      places,
-    );
+    await replaceRealmFaults(tx, { realm: realm.id, code: "chain.quarantined" }, places);
     await replaceRealmFaults(
       tx,
       { realm: realm.id, code: "seed.missing" },
@@ -239,10 +158,7 @@ async function copyRealmRates(
   given: RepeatDependencies,
 ): Promise<void> {
   const after = given.ratesUpTo.get(realm.id) ?? 0;
-  given.ratesUpTo.set(
-    realm.id,
-    await copyRates(given.database.platform, pool, after),
-  );
+  given.ratesUpTo.set(realm.id, await copyRates(given.database.platform, pool, after));
 }
 
 async function sumRowCounts({ pool }: WorkerContext): Promise<void> {
@@ -253,56 +169,35 @@ async function sampleChains({ pool, actor }: WorkerContext): Promise<void> {
   await writing(pool, (db) => insertChainSamples(db, actor.at));
 }
 
-async function cutLargeParts(
-  context: WorkerContext,
-  given: RepeatDependencies,
-): Promise<void> {
-  if (given.partRows !== undefined) {
-    await cutParts(context, { rowsMax: given.partRows });
-  }
+async function cutLargeParts(context: WorkerContext, given: RepeatDependencies): Promise<void> {
+  if (given.partRows !== undefined) await cutParts(context, { rowsMax: given.partRows });
 }
 
 /** Makes a realm's seed moments after the realm, long before its first address is needed. */
-async function ensureSeed(
-  { realm, pool, signer }: WorkerContext,
-): Promise<void> {
+async function ensureSeed({ realm, pool, signer }: WorkerContext): Promise<void> {
   await signer.ensureSeed({ realm: realm.id, pool });
 }
 
 async function purgeRealm(
   { pool, actor, log, realm }: WorkerContext,
-  { signal, answerGenerationRows = Number.MAX_SAFE_INTEGER }:
-    RepeatDependencies,
+  { signal, answerGenerationRows = Number.MAX_SAFE_INTEGER }: RepeatDependencies,
 ): Promise<void> {
   // An hour late, so that a reader whose cursor was accepted finds what follows it.
   const before = idBound(actor.at - keptMs(actor.realm.eventDays) - HOUR_MS);
   await purge(pool, (tx, limit) => forgetEvents(tx, before, limit), signal);
   const rescanned = idBound(actor.at - RESCANS_DAYS * 24 * HOUR_MS);
-  await purge(
-    pool,
-    (tx, limit) => deleteOldRescans(tx, rescanned, limit),
-    signal,
-  );
+  await purge(pool, (tx, limit) => deleteOldRescans(tx, rescanned, limit), signal);
   const removals = [
     ...[deleteOldLogins, deleteOldSamples, deleteOldChainSamples],
     ...[deleteOldJobs, deleteOldRevocations, deleteOldAttempts],
   ];
   for (const remove of removals) await purge(pool, remove, signal);
-  const { renewal, byRow } = await renewOldAnswers(
-    pool,
-    answerGenerationRows,
-    signal,
-  );
-  if (renewal !== null) {
-    log("info", "old answers left as a whole", { realm: realm.id, renewal });
-  }
+  const { renewal, byRow } = await renewOldAnswers(pool, answerGenerationRows, signal);
+  if (renewal !== null) log("info", "old answers left as a whole", { realm: realm.id, renewal });
   if (byRow) await purge(pool, deleteOldAnswers, signal);
 }
 
-async function purgePlatform(
-  platform: Pool,
-  { signal }: RepeatDependencies,
-): Promise<void> {
+async function purgePlatform(platform: Pool, { signal }: RepeatDependencies): Promise<void> {
   await purge(platform, deleteOldPlatformAnswers, signal);
   await locking(platform, deleteExpiredSigningKeys);
 }
@@ -319,41 +214,20 @@ async function purge(
   );
 }
 
-async function migrateRemaining(
-  _: Pool,
-  given: RepeatDependencies,
-): Promise<void> {
+async function migrateRemaining(_: Pool, given: RepeatDependencies): Promise<void> {
   const { database, migrations, log } = given;
   if (migrations !== undefined) await migrateRealms(database, migrations, log);
 }
 
-async function fetchRates(
-  platform: Pool,
-  given: RepeatDependencies,
-): Promise<void> {
+async function fetchRates(platform: Pool, given: RepeatDependencies): Promise<void> {
   if (given.rates === null) return;
   const at = await reading(platform, selectDatabaseTime);
-  const { prices, contradicted } = await given.rates.fetchPrices(
-    given.signal,
-    at,
-  );
-  warnOfPrices(
-    given,
-    "prices that others of their answer contradict are not taken",
-    contradicted,
-  );
-  const rates = prices.map((price) => ({
-    ...price,
-    source: "market",
-    owner: null,
-  }));
+  const { prices, contradicted } = await given.rates.fetchPrices(given.signal, at);
+  warnOfPrices(given, "prices that others of their answer contradict are not taken", contradicted);
+  const rates = prices.map((price) => ({ ...price, source: "market", owner: null }));
   const kept = await keepRates(platform, rates);
-  const known = new Set(
-    kept.map(({ base, currency }) => `${base}/${currency}`),
-  );
-  const far = rates.filter(({ base, currency }) =>
-    !known.has(`${base}/${currency}`)
-  );
+  const known = new Set(kept.map(({ base, currency }) => `${base}/${currency}`));
+  const far = rates.filter(({ base, currency }) => !known.has(`${base}/${currency}`));
   warnOfPrices(given, "prices far from the last ones are not taken", far);
   await spreadRates(given.database, kept, given.only);
 }
@@ -366,9 +240,5 @@ function warnOfPrices(
 ): void {
   if (first === undefined) return;
   const { base, currency, rate } = first;
-  log("warn", message, {
-    pair: `${base}/${currency}`,
-    rate,
-    others: others.length,
-  });
+  log("warn", message, { pair: `${base}/${currency}`, rate, others: others.length });
 }

@@ -350,9 +350,8 @@ async function finish(work: OrderWork, end: Ending): Promise<null> {
     await releaseInputs(tx, context.actor, ended);
     await ORDER_HANDLERS[ended.purpose].settle(tx, context.actor, ended);
     await noteRampCost(tx, ended);
-    const isInDoubt = end.state === "dropped" && isFilled(ended, end.proof); // once, as it has ended
-    const doubt = isInDoubt ? await doubtRestart(tx, context.actor, ended, end.proof) : null;
-    return { ended, doubt };
+    const asks = end.state === "dropped" && isFilled(ended, end.proof); // once, as it has ended
+    return { ended, doubt: asks ? await doubtRestart(tx, context.actor, ended, end.proof) : null };
   });
   if (doubt !== null) context.log("error", "a ramp is in quarantine", { detail: doubt });
   await onCheckpoint("settled");

@@ -1,10 +1,7 @@
 /** Orders that wait for value, and are tried at once when some has come. @module */
 import { markWaitingDue } from "../../db/sending/waiting_orders.ts";
 import { writing } from "../../db/transaction.ts";
-import type {
-  OrderRow,
-  PaymentRequest,
-} from "../../domain/sending/chain_orders.ts";
+import type { OrderRow, PaymentRequest } from "../../domain/sending/chain_orders.ts";
 import type { WorkerContext } from "../worker_context.ts";
 
 /**
@@ -38,8 +35,6 @@ export async function wakeBeside(
   ended: Pick<OrderRow, "chain" | "network" | "sender" | "request">,
 ): Promise<void> {
   const request = ended.request as unknown as PaymentRequest;
-  const paid = request.kind === "pay"
-    ? request.payments.map(({ to }) => to)
-    : [];
+  const paid = request.kind === "pay" ? request.payments.map(({ to }) => to) : [];
   await wakeWaiting(context, ended, [ended.sender, ...paid]);
 }
