@@ -2,6 +2,7 @@
 import { deepEqual, equal, match, notEqual, ok } from "node:assert/strict";
 import { checkLedger } from "../../domain/audit/ledger_check.ts";
 import type { Question } from "../../workers/recovery/reconcile.ts";
+import { scanNetwork } from "../../workers/scanning/scanner.ts";
 import { endAt } from "../support/ended_worker.ts";
 import { openFundedRamp, OUTSIDE } from "../support/evm_fixture.ts";
 import { haltRealm, keepRealm, reconcile, restoreRealm } from "../support/installation.ts";
@@ -160,6 +161,7 @@ for (const sent of ["the bytes of the backup", "nothing"] as const) {
     await anvil.rpc("evm_revert", before);
     if (sent !== "nothing") await anvil.rpc("eth_sendRawTransaction", first.raw);
     while (Number(await anvil.rpc<string>("eth_blockNumber")) <= reached) await anvil.mine();
+    await scanNetwork(funded.context, { chain: "ETHEREUM", network: "main" }); // it notices the reorganisation
     const row = await funded.finish(id);
     equal(row.status, "DONE");
     equal(row.chain.hash, sent === "nothing" ? hash : first.hash);
