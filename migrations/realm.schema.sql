@@ -1851,6 +1851,7 @@ table solvency_samples (
   drift numeric not null
   solvent boolean not null
   height integer not null
+  position uuid
 )
 constraint solvency_samples_drift CHECK ((drift = ((((assets - pending) - sending) - liabilities) - fees)))
 constraint solvency_samples_pkey PRIMARY KEY (asset, testnet, checked_at)
@@ -2333,6 +2334,23 @@ CREATE TRIGGER withdrawals_noted_change AFTER UPDATE OF id, account, ramp, chain
 CREATE TRIGGER withdrawals_noted_end AFTER DELETE ON withdrawals FOR EACH ROW EXECUTE FUNCTION note_changed_row()
 CREATE CONSTRAINT TRIGGER withdrawals_sponsored AFTER INSERT ON withdrawals DEFERRABLE INITIALLY DEFERRED FOR EACH ROW WHEN ((new.fee = (0)::numeric)) EXECUTE FUNCTION check_sponsored()
 CREATE TRIGGER withdrawals_stay BEFORE DELETE OR TRUNCATE ON withdrawals FOR EACH STATEMENT EXECUTE FUNCTION refuse_change()
+
+table write_offs (
+  transaction uuid not null
+  asset text not null
+  testnet boolean not null
+  amount numeric not null
+  drift numeric not null
+  height integer not null
+  position uuid
+  created_at timestamp with time zone not null
+)
+constraint write_offs_amount_check CHECK ((amount > (0)::numeric))
+constraint write_offs_drift CHECK ((amount <= (- drift)))
+constraint write_offs_pkey PRIMARY KEY (transaction)
+CREATE INDEX write_offs_asset ON write_offs USING btree (asset, testnet, transaction)
+CREATE TRIGGER write_offs_append_only BEFORE DELETE OR UPDATE OR TRUNCATE ON write_offs FOR EACH STATEMENT EXECUTE FUNCTION refuse_change()
+CREATE TRIGGER write_offs_missing BEFORE INSERT ON write_offs FOR EACH ROW EXECUTE FUNCTION check_write_off()
 
 CREATE OR REPLACE FUNCTION account_ties(p_account uuid)
  RETURNS text
@@ -3411,6 +3429,29 @@ begin
       using errcode = 'check_violation', constraint = 'withdrawals_covered';
   end if;
   return null;
+end $function$;
+
+CREATE OR REPLACE FUNCTION check_write_off()
+ RETURNS trigger
+ LANGUAGE plpgsql
+ SET search_path TO 'realm', 'pg_temp'
+AS $function$
+declare
+  m record;
+begin
+  select * into m from missing_of(new.asset, new.testnet);
+  if (new.amount <= m.amount and (new.drift, new.height) = (m.drift, m.height) and m.fresh and not m.quarantined) is not true
+      or new.position is distinct from m.position then
+    raise exception 'transaction % takes more out of the books than is missing', new.transaction
+      using errcode = 'check_violation', constraint = 'write_offs_missing';
+  end if;
+  if not exists (select from transactions t where t.id = new.transaction and t.type = 'fee'
+      and (t.asset, t.testnet, t.amount, t.created_at) = (new.asset, new.testnet, new.amount, new.created_at)
+      and t.seal - 'reason' = write_off_seal(new)) then
+    raise exception 'transaction % does not say what it books', new.transaction
+      using errcode = 'check_violation', constraint = 'write_offs_transaction';
+  end if;
+  return new;
 end $function$;
 
 CREATE OR REPLACE FUNCTION checkpoint_digest(p_bound uuid)
@@ -4559,13 +4600,14 @@ AS $function$
 declare
   n integer := cardinality(p_amount);
   s accounts; d accounts; t transactions;
-  v_issue text; v_force boolean := p_type = 'return'; v_fees boolean := false;
+  v_issue text; v_force boolean := p_type = 'return'; v_fees boolean := false; v_missing boolean := false;
 begin
   if n = 1 then
     select * into s from accounts a where a.id = p_ids[p_source[1]];
     select * into d from accounts a where a.id = p_ids[p_destination[1]];
     v_fees := d.system = 'fees' and s.type <> 'system'
       and (p_type = 'transfer' and d.total + p_amount[1] <= 0 or p_type = 'fee' and s.type = 'ramp');
+    v_missing := coalesce(p_type = 'fee' and s.system = 'fees' and d.system = 'world', false);
   end if;
   if p_type <> 'transfer' then
     if n <> 1 and p_type <> 'return' then raise exception 'moves of type % are posted one by one', p_type; end if;
@@ -4575,7 +4617,7 @@ begin
           and b.account = s.id and b.captured = p_amount[1];
       when 'withdrawal' then perform 1 where d.type = 'ramp';
       when 'fee' then
-        perform 1 where s.type in ('virtual', 'ramp') and d.type = 'ramp' or v_fees;
+        perform 1 where s.type in ('virtual', 'ramp') and d.type = 'ramp' or v_fees or v_missing;
       when 'return' then
         -- Each names a withdrawal of its own, so that none is given back twice.
         perform 1 from (select count(*) as justified, count(distinct w.id) as apart
@@ -4612,11 +4654,18 @@ begin
   end if;
   select a.refusals, a.source_total, a.destination_total, a.blocked, a.fiat_rate, a.fiat_value, a.stamp
     into refusals, source_total, destination_total, blocked, fiat_rate, fiat_value, stamp
-    from ledger_apply(p_type, v_issue is not null or coalesce(v_fees, false) or coalesce(t.type = 'deposit', false), v_force, p_atomic, p_head, p_tail, null, p_ids, p_source,
+    from ledger_apply(p_type, v_issue is not null or v_missing or coalesce(v_fees, false) or coalesce(t.type = 'deposit', false), v_force, p_atomic, p_head, p_tail, null, p_ids, p_source,
       p_destination, p_amount, p_actor, p_may_move_any, p_client_ip, p_api_key, p_seal, p_data, p_reference, p_extras) a;
   if v_issue is not null and refusals is null then
     perform note_issue(v_issue, ledger_id(left(stamp, 16), 1, substr(stamp, 17)), s.asset,
       case v_issue when 'issue' then d.id else s.id end, p_amount[1]);
+  end if;
+  if v_missing and refusals is null then
+    insert into write_offs (transaction, asset, testnet, amount, drift, height, position, created_at)
+      select x.id, x.asset, x.testnet, x.amount, m.drift, m.height, m.position, x.created_at
+      from transactions x cross join missing_of(x.asset, x.testnet) m
+      where x.id = ledger_id(left(stamp, 16), 1, substr(stamp, 17));
+    if not found then raise exception 'nothing was written off'; end if;
   end if;
 end $function$;
 
@@ -5007,6 +5056,26 @@ begin
   end if;
   return new;
 end $function$;
+
+CREATE OR REPLACE FUNCTION missing_of(p_asset text, p_testnet boolean, OUT drift numeric, OUT height integer, OUT "position" uuid, OUT amount numeric, OUT fresh boolean, OUT quarantined boolean)
+ RETURNS record
+ LANGUAGE sql
+ STABLE
+AS $function$
+  select s.drift, s.height, s.position,
+    greatest(0, (select min(-q.drift - coalesce((select sum(w.amount) from write_offs w
+          where w.asset = s.asset and w.testnet = s.testnet and (w.transaction > q.position) is not false), 0))
+        from (select s.drift, s.position union all select x.drift, x.position from solvency_samples x
+          where x.asset = s.asset and x.testnet = s.testnet and x.checked_at >= h.before) q
+        where h.before is not null)),
+    s.checked_at > now() - interval '5 minutes',
+    exists (select from ramps r join accounts a on a.id = r.account where r.quarantined is not null
+      and ((a.asset, a.testnet) = (s.asset, s.testnet) or not s.testnet and exists (select from fungible_tokens t
+        where t.account = r.account and t.symbol = s.asset and t.status = 'registered')))
+  from solvency s cross join lateral (select max(y.checked_at) as before from solvency_samples y where y.asset = s.asset
+    and y.testnet = s.testnet and y.checked_at <= s.checked_at - interval '1 hour') h
+  where s.asset = p_asset and s.testnet = p_testnet
+$function$;
 
 CREATE OR REPLACE FUNCTION ms_time(p_ms bigint)
  RETURNS timestamp with time zone
@@ -5892,6 +5961,14 @@ AS $function$
     from accounts a where a.id = p_account
 $function$;
 
+CREATE OR REPLACE FUNCTION write_off_seal(w write_offs)
+ RETURNS jsonb
+ LANGUAGE sql
+ IMMUTABLE
+AS $function$
+  select jsonb_build_object('writes_off', 'missing', 'drift', trim_scale(w.drift)::text, 'height', w.height, 'position', w.position)
+$function$;
+
 realm may delete on coins
 realm may delete on companies
 realm may delete on company_domains
@@ -5953,6 +6030,7 @@ realm may execute on listen_until(timestamp with time zone)
 realm may execute on may_be_sponsored(text,uuid,boolean,uuid)
 realm may execute on may_discard(uuid,uuid)
 realm may execute on message_rank(smallint,integer)
+realm may execute on missing_of(text,boolean)
 realm may execute on ms_time(bigint)
 realm may execute on name_likeness(text,text)
 realm may execute on newest_bound()
@@ -5975,6 +6053,7 @@ realm may execute on subject_of(text,jsonb)
 realm may execute on untold_columns(text)
 realm may execute on was_scanned_without(text,text,bigint,text)
 realm may execute on watches_addresses(uuid)
+realm may execute on write_off_seal(write_offs)
 realm may insert (account, address, asset, block, chain, created_at, currency, data, exchange, exchange_network, expected_address, external_ramp, id, kind, network, offered_fee, owner, paid_by, speed, value) on ramp_transfers
 realm may insert (account, base, country, created_at, currency, data, decimals, id, name, owner, rate, sub_unit, symbol, symbol_url) on currencies
 realm may insert (account, chain, contract, created_at, currency, data, decimals, external, fee, id, name, network, order_id, owner, status, supply, symbol) on fungible_tokens
@@ -6119,6 +6198,7 @@ realm may select on webhook_deliveries
 realm may select on webhook_queues
 realm may select on webhooks
 realm may select on withdrawals
+realm may select on write_offs
 realm may update (active, base, data, deleted_at, rate, sub_unit, symbol, symbol_url, updated_at) on currencies
 realm may update (active, data, deleted_at, disabled_reason, events, previous_secret, previous_until, secret, told_at, updated_at, url) on webhooks
 realm may update (active, data, deleted_at, enabled, error, frozen, frozen_by, frozen_by_realm, is_default, ramp, updated_at) on accounts
@@ -6336,6 +6416,7 @@ realm_worker may select on webhook_deliveries
 realm_worker may select on webhook_queues
 realm_worker may select on webhooks
 realm_worker may select on withdrawals
+realm_worker may select on write_offs
 realm_worker may update (amount, count, value) on hourly_flows
 realm_worker may update (completed, created, cursor, error, finished_at, linked, parameters, read, state, step, updated_at) on person_syncs
 realm_worker may update (error, finished_at, found, found_count, node, node_height, updated_at) on rescans

@@ -1,4 +1,4 @@
-/** Routes of the proof of solvency, and of covering a loss of the house. @module */
+/** Routes of the proof of solvency, of writing off what is missing, and of covering a loss of the house. @module */
 import { z } from "zod";
 import { DryRun } from "../domain/entity.ts";
 import { findSolvency, SolvencyView } from "../domain/audit/solvency.ts";
@@ -8,6 +8,7 @@ import {
   SolvencyHistoryView,
   solvencyOver,
 } from "../domain/audit/solvency_history.ts";
+import { WriteOff, writeOffMissing, WriteOffView } from "../domain/audit/solvency_write_off.ts";
 import { command, query } from "./http/execution.ts";
 import { namedRealm } from "./http/named_realm.ts";
 import { type AnyRoute, route } from "./http/route.ts";
@@ -79,6 +80,40 @@ export const solvencyRoutes: readonly AnyRoute[] = [
       return await command(
         { ...call, ...whose },
         (tx) => coverLoss(tx, whose.actor, input),
+        { lockLedger: true, dryRun: call.query.dry_run },
+      );
+    },
+  }),
+  route({
+    method: "POST",
+    path: "/v1/solvency/write-off",
+    tag: "Solvency",
+    summary: "Write off what is missing on the chain, as a loss of the house",
+    description: "Moves value from the account `fees` to `world`, at most what was missing in every " +
+      "comparison of the last hour and is not written off yet. The drift ends with the next " +
+      "comparison, and the loss is covered by `POST /v1/solvency/cover`. For administrators of the realm with a " +
+      "login of the last ten minutes, and for the operator, who names the realm. It is not reverted.",
+    access: "platform or user",
+    freshLogin: true,
+    query: DryRun,
+    body: WriteOff,
+    status: 201,
+    answer: WriteOffView,
+    errors: [
+      "permission.role",
+      "permission.scope",
+      "realm.not_found",
+      "condition.failed",
+      "chain.stale",
+      "chain.quarantined",
+      "stop.active",
+    ],
+    handle: async (call) => {
+      const { realm: named, ...input } = call.body;
+      const whose = await namedRealm(call, named);
+      return await command(
+        { ...call, ...whose },
+        (tx) => writeOffMissing(tx, whose.actor, input),
         { lockLedger: true, dryRun: call.query.dry_run },
       );
     },

@@ -20,12 +20,12 @@ export type SolvencySampleRow = Pick<
 export async function insertSolvencySample(tx: Tx, row: SolvencyRow): Promise<void> {
   await tx`
     insert into solvency_samples (asset, testnet, checked_at, hourly, assets, liabilities, fees, pending, sending,
-      drift, solvent, height)
+      drift, solvent, height, position)
     select ${row.asset}, ${row.testnet}, ${row.checked_at}, (select true from solvency_samples s
         where s.asset = ${row.asset} and s.testnet = ${row.testnet} and s.checked_at >= h.hour
           and s.checked_at < h.hour + interval '1 hour' limit 1) is null,
       ${row.assets}, ${row.liabilities}, ${row.fees}, ${row.pending}, ${row.sending}, ${row.drift}, ${row.solvent},
-      ${row.height}
+      ${row.height}, ${row.position}
     from (select date_trunc('hour', ${row.checked_at}::timestamptz, 'UTC') as hour) h
     on conflict do nothing`;
 }

@@ -1,4 +1,4 @@
--- What:     withdrawals, fungible tokens, comparisons of chain and ledger.
+-- What:     withdrawals, fungible tokens, comparisons of chain and ledger, what was missing and is written off.
 -- Why:      contract, sections 11 and 12.0; proof of solvency.
 -- Locks:    none, all tables are new.
 -- Backfill: none.
@@ -322,6 +322,7 @@ create table solvency_samples (
   drift numeric not null,
   solvent boolean not null,
   height integer not null,
+  position uuid,
   constraint solvency_samples_drift check (drift = assets - pending - sending - liabilities - fees)
 );
 create index solvency_samples_old on solvency_samples (hourly, checked_at);
@@ -334,3 +335,67 @@ comment on column solvency.fees is 'Earned by the house, or below 0 lost; never 
 comment on column solvency.pending is 'On the chain at the height and not credited; less what was credited from later blocks.';
 comment on column solvency.sending is 'Set aside for orders that may have been broadcast and are in no chain block up to the height.';
 comment on column solvency.drift is 'Assets less pending, sending, liabilities and fees; below 0 assets are missing, above 0 there are assets that nothing explains.';
+
+-- What was missing and is booked as a loss of the house: it leaves `fees` to `world`. ledger_post alone writes it.
+create table write_offs (
+  transaction uuid primary key,
+  asset text not null,
+  testnet boolean not null,
+  amount numeric not null check (amount > 0),
+  drift numeric not null,
+  height integer not null,
+  position uuid,
+  created_at timestamptz not null,
+  constraint write_offs_drift check (amount <= -drift)
+);
+create index write_offs_asset on write_offs (asset, testnet, transaction);
+comment on table write_offs is 'Append-only. Together no more than what comparisons found missing.';
+comment on column write_offs.drift is 'Drift, height and position are those of the comparison by which it was booked.';
+create trigger write_offs_append_only before update or delete or truncate on write_offs
+  for each statement execute function refuse_change();
+
+-- What may be booked as a loss of the house: the least that was missing in any comparison of the hour before the last,
+-- each less what was booked and it did not count yet. Nodes that are wrong for a moment make nothing missing for an hour.
+create function missing_of(
+  p_asset text, p_testnet boolean,
+  out drift numeric, out height integer, out "position" uuid, out amount numeric, out fresh boolean, out quarantined boolean
+) language sql stable as $$
+  select s.drift, s.height, s.position,
+    greatest(0, (select min(-q.drift - coalesce((select sum(w.amount) from write_offs w
+          where w.asset = s.asset and w.testnet = s.testnet and (w.transaction > q.position) is not false), 0))
+        from (select s.drift, s.position union all select x.drift, x.position from solvency_samples x
+          where x.asset = s.asset and x.testnet = s.testnet and x.checked_at >= h.before) q
+        where h.before is not null)),
+    s.checked_at > now() - interval '5 minutes',
+    exists (select from ramps r join accounts a on a.id = r.account where r.quarantined is not null
+      and ((a.asset, a.testnet) = (s.asset, s.testnet) or not s.testnet and exists (select from fungible_tokens t
+        where t.account = r.account and t.symbol = s.asset and t.status = 'registered')))
+  from solvency s cross join lateral (select max(y.checked_at) as before from solvency_samples y where y.asset = s.asset
+    and y.testnet = s.testnet and y.checked_at <= s.checked_at - interval '1 hour') h
+  where s.asset = p_asset and s.testnet = p_testnet
+$$;
+
+-- The data that its transaction carries for ever, besides the reason.
+create function write_off_seal(w write_offs) returns jsonb language sql immutable as $$
+  select jsonb_build_object('writes_off', 'missing', 'drift', trim_scale(w.drift)::text, 'height', w.height, 'position', w.position)
+$$;
+
+create function check_write_off() returns trigger language plpgsql as $$
+declare
+  m record;
+begin
+  select * into m from missing_of(new.asset, new.testnet);
+  if (new.amount <= m.amount and (new.drift, new.height) = (m.drift, m.height) and m.fresh and not m.quarantined) is not true
+      or new.position is distinct from m.position then
+    raise exception 'transaction % takes more out of the books than is missing', new.transaction
+      using errcode = 'check_violation', constraint = 'write_offs_missing';
+  end if;
+  if not exists (select from transactions t where t.id = new.transaction and t.type = 'fee'
+      and (t.asset, t.testnet, t.amount, t.created_at) = (new.asset, new.testnet, new.amount, new.created_at)
+      and t.seal - 'reason' = write_off_seal(new)) then
+    raise exception 'transaction % does not say what it books', new.transaction
+      using errcode = 'check_violation', constraint = 'write_offs_transaction';
+  end if;
+  return new;
+end $$;
+create trigger write_offs_missing before insert on write_offs for each row execute function check_write_off();

@@ -9,7 +9,7 @@
 -- Posts the transfers that a user asks for, and nothing else: value comes out of accounts that hold
 -- it. The account `world` takes part only in the issue and destruction of a virtual currency, which is
 -- noted with it. The account `fees` receives the network charges of a ramp, and value that covers a
--- loss of the house, up to that loss. A return belongs to a withdrawal whose order has ended without
+-- loss of the house, up to that loss; it bears what is missing on a chain, up to that. A return belongs to a withdrawal whose order has ended without
 -- payment, and is booked whatever state the accounts are in. So is the revert of linked value whose
 -- address turned out to be ours: no deposit stands behind it any more.
 create function ledger_post(
@@ -22,13 +22,14 @@ create function ledger_post(
 declare
   n integer := cardinality(p_amount);
   s accounts; d accounts; t transactions;
-  v_issue text; v_force boolean := p_type = 'return'; v_fees boolean := false;
+  v_issue text; v_force boolean := p_type = 'return'; v_fees boolean := false; v_missing boolean := false;
 begin
   if n = 1 then
     select * into s from accounts a where a.id = p_ids[p_source[1]];
     select * into d from accounts a where a.id = p_ids[p_destination[1]];
     v_fees := d.system = 'fees' and s.type <> 'system'
       and (p_type = 'transfer' and d.total + p_amount[1] <= 0 or p_type = 'fee' and s.type = 'ramp');
+    v_missing := coalesce(p_type = 'fee' and s.system = 'fees' and d.system = 'world', false);
   end if;
   if p_type <> 'transfer' then
     if n <> 1 and p_type <> 'return' then raise exception 'moves of type % are posted one by one', p_type; end if;
@@ -38,7 +39,7 @@ begin
           and b.account = s.id and b.captured = p_amount[1];
       when 'withdrawal' then perform 1 where d.type = 'ramp';
       when 'fee' then
-        perform 1 where s.type in ('virtual', 'ramp') and d.type = 'ramp' or v_fees;
+        perform 1 where s.type in ('virtual', 'ramp') and d.type = 'ramp' or v_fees or v_missing;
       when 'return' then
         -- Each names a withdrawal of its own, so that none is given back twice.
         perform 1 from (select count(*) as justified, count(distinct w.id) as apart
@@ -75,11 +76,18 @@ begin
   end if;
   select a.refusals, a.source_total, a.destination_total, a.blocked, a.fiat_rate, a.fiat_value, a.stamp
     into refusals, source_total, destination_total, blocked, fiat_rate, fiat_value, stamp
-    from ledger_apply(p_type, v_issue is not null or coalesce(v_fees, false) or coalesce(t.type = 'deposit', false), v_force, p_atomic, p_head, p_tail, null, p_ids, p_source,
+    from ledger_apply(p_type, v_issue is not null or v_missing or coalesce(v_fees, false) or coalesce(t.type = 'deposit', false), v_force, p_atomic, p_head, p_tail, null, p_ids, p_source,
       p_destination, p_amount, p_actor, p_may_move_any, p_client_ip, p_api_key, p_seal, p_data, p_reference, p_extras) a;
   if v_issue is not null and refusals is null then
     perform note_issue(v_issue, ledger_id(left(stamp, 16), 1, substr(stamp, 17)), s.asset,
       case v_issue when 'issue' then d.id else s.id end, p_amount[1]);
+  end if;
+  if v_missing and refusals is null then
+    insert into write_offs (transaction, asset, testnet, amount, drift, height, position, created_at)
+      select x.id, x.asset, x.testnet, x.amount, m.drift, m.height, m.position, x.created_at
+      from transactions x cross join missing_of(x.asset, x.testnet) m
+      where x.id = ledger_id(left(stamp, 16), 1, substr(stamp, 17));
+    if not found then raise exception 'nothing was written off'; end if;
   end if;
 end $$;
 
