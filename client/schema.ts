@@ -2996,6 +2996,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/solvency/write-off": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Write off what is missing on the chain, as a loss of the house
+         * @description Moves value from the account `fees` to `world`, at most what was missing in every comparison of the last hour and is not written off yet. The drift ends with the next comparison, and the loss is covered by `POST /v1/solvency/cover`. For administrators of the realm with a login of the last ten minutes, and for the operator, who names the realm. It is not reverted.
+         */
+        post: operations["createWriteOff"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/stats/flows": {
         parameters: {
             query?: never;
@@ -6998,6 +7018,28 @@ export interface components {
             testnet: boolean;
             amount: components["schemas"]["Decimal"];
             /** @description The rest of the house's loss in the asset. */
+            loss: components["schemas"]["Decimal"];
+            reason: string;
+            created_at: number;
+        };
+        WriteOff: {
+            asset: string;
+            /** @description A boolean; its name as a string is taken too. */
+            testnet?: boolean;
+            /** @description All that is missing, unless given. */
+            amount?: components["schemas"]["Amount"];
+            reason: string;
+            /** @description With the platform key: the realm. */
+            realm?: components["schemas"]["Id"];
+        };
+        WrittenOff: {
+            transaction: string;
+            asset: string;
+            testnet: boolean;
+            amount: components["schemas"]["Decimal"];
+            /** @description The rest that may be written off. */
+            missing: components["schemas"]["Decimal"];
+            /** @description What the house has lost in the asset, to be covered. */
             loss: components["schemas"]["Decimal"];
             reason: string;
             created_at: number;
@@ -13269,6 +13311,36 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["CoveredLoss"];
+                };
+            };
+        };
+    };
+    createWriteOff: {
+        parameters: {
+            query?: {
+                /** @description A boolean; its name as a string is taken too. */
+                dry_run?: components["parameters"]["dry_run"];
+            };
+            header?: {
+                /** @description A repeat with the same key gets the same answer and changes nothing; also a refusal is kept. Kept for 7 days. */
+                "idempotency-key"?: components["parameters"]["idempotency-key"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["WriteOff"];
+            };
+        };
+        responses: {
+            /** @description Success */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WrittenOff"];
                 };
             };
         };

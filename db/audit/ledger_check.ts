@@ -287,6 +287,19 @@ export const CHECKS = {
       where t.type = 'deposit' group by t.id having count(d.id)
         <> case when watches_addresses(t.destination)
           and exists (select from transaction_reverts r where r.reverts = t.id) then 0 else 1 end`,
+  /** What was written off and the transaction that booked it name each other, and the comparison in its seal. */
+  "write_off.transaction": `
+    select coalesce(w.transaction, t.id) as subject,
+      concat_ws(' ', t.asset, t.testnet, t.amount, t.created_at, t.said) as expected,
+      concat_ws(' ', w.asset, w.testnet, w.amount, w.created_at, w.said) as found
+    from (select x.*, write_off_seal(x) as said from write_offs x) w
+    full join (select x.id, x.asset, x.testnet, x.amount, x.created_at, x.seal - 'reason' as said
+      from transactions x join accounts s on s.id = x.source and s.system = 'fees'
+      join accounts d on d.id = x.destination and d.system = 'world'
+      where x.type = 'fee' and x.seal ? 'writes_off') t on t.id = w.transaction
+    where (w.asset, w.testnet, w.amount, w.created_at, w.said)
+      is distinct from (t.asset, t.testnet, t.amount, t.created_at, t.said)
+      and (t.id is not null or ${isThere("w.transaction")})`,
   ...SENDING_CHECKS,
   ...PROOF_CHECKS,
   ...ARCHIVE_CHECKS,

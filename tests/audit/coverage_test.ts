@@ -24,6 +24,7 @@ const TABLES = [
   "ledger_events",
   "currencies",
   "currency_issues",
+  "write_offs",
   "idempotency",
   "batches",
   "ledger_commits",

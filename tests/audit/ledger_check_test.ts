@@ -6,7 +6,7 @@ import {
   type MismatchCode,
 } from "../../domain/audit/ledger_check.ts";
 import { busyRealm } from "../support/busy_realm.ts";
-import { FORGED_ARCHIVES, tampering } from "../support/tamper.ts";
+import { FORGED_ARCHIVES, FORGED_WRITE_OFFS, tampering } from "../support/tamper.ts";
 
 const GOLD = "(select account from currencies where name = 'GOLD')";
 const WORLD = "(select id from accounts where asset = 'GOLD' and system = 'world')";
@@ -149,6 +149,7 @@ const CORRUPTIONS: readonly (readonly [MismatchCode, ...string[]])[] = [
   ["block.capture", "update blocks set captured = 3 where status = 'CAPTURED'"],
   ["block.capture", "delete from blocks where status = 'CAPTURED'"],
   ["currency.supply", "update currencies set supply = supply + 1 where name = 'GOLD'"],
+  ...FORGED_WRITE_OFFS,
   ["token.supply", "alter table fungible_tokens disable trigger user", TOKEN],
   ["currency.issue", "update currency_issues set amount = amount + 1 where operation = 'destroy'"],
   ["currency.issue", "delete from currency_issues where operation = 'destroy'"],

@@ -190,19 +190,17 @@ async function change(funded: FundedRamp, amount: string): Promise<void> {
   await funded.anvil.mine();
 }
 
-/** Lets an hour pass since the comparisons so far, and has the asset compared again. */
+/** Has the asset compared as of an hour before, and anew. */
 async function anHourLater(funded: FundedRamp): Promise<void> {
-  const sql = "update solvency_samples set checked_at = checked_at - interval '61 min'";
-  await rowsOf(funded.realm, sql);
+  await compared(funded, Date.now() - 3_600_000);
   await compared(funded);
 }
 
 /** Has the asset compared at the head, as a scanner that has come so far would let it. */
-async function compared(funded: FundedRamp) {
+async function compared(funded: FundedRamp, at = Date.now()) {
   const head = parseInt(await funded.anvil.rpc<string>("eth_blockNumber"), 16);
   await rowsOf(funded.realm, "update chain_cursors set height = $1, head = $1", [head]);
-  const actor = { ...funded.context.actor, at: Date.now() };
-  await checkSolvency({ ...funded.context, actor });
+  await checkSolvency({ ...funded.context, actor: { ...funded.context.actor, at } });
   const { body } = await funded.realm.admin.send("GET", "/v1/solvency?asset=ETH");
   return body[0];
 }

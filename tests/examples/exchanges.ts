@@ -101,3 +101,17 @@ export async function walkSolvency({ ask, exchange, day }: World): Promise<void>
   await ask("getSolvency", { query: { asset: "ETH" } });
   await ask("getSolvencyHistory", { query: { asset: "ETH", ...day, points: 2 } });
 }
+
+/** Walks through the loss of coins that are gone from a ramp's address. */
+export async function walkWriteOff({ ask, exchange, realm, turn }: World): Promise<void> {
+  const { anvil, address } = exchange.funded;
+  const held = BigInt(await anvil.rpc<string>("eth_getBalance", address, "latest"));
+  await anvil.rpc("anvil_setBalance", address, `0x${(held - 10n ** 13n).toString(16)}`);
+  await turn();
+  await realm.command((tx) => tx`delete from solvency_samples`); // they were right
+  for (const ago of [3_600_000, 0]) await checkSolvency(exchange.context(Date.now() - ago));
+  await ask("createWriteOff", {
+    body: { asset: "ETH", reason: "paid in a reorganisation, and given back before" },
+  });
+  await checkSolvency(exchange.context());
+}

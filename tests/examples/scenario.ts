@@ -1,7 +1,7 @@
 /** The walk through all operations, area by area. @module */
 import type { Examples } from "../../routes/http/openapi_examples.ts";
 import { walkChains, walkTokens } from "./chains.ts";
-import { walkConsolidations, walkExchanges, walkSolvency } from "./exchanges.ts";
+import { walkConsolidations, walkExchanges, walkSolvency, walkWriteOff } from "./exchanges.ts";
 import { walkIdentity } from "./identity.ts";
 import { walkLedger } from "./ledger.ts";
 import { walkMessages } from "./messages.ts";
@@ -27,6 +27,7 @@ export async function walkAll(): Promise<Walked> {
   await walkStatistics(world);
   await walkTokens(world);
   await walkExchanges(world);
+  await walkWriteOff(world);
   const isWhole = world.coins !== null;
   if (isWhole) await walkConsolidations(world);
   await walkOperations(world);

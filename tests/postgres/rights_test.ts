@@ -167,7 +167,7 @@ Deno.test("an injected statement writes nothing that is seen or sent on a chain"
     "order_attempts",
     "nonces",
     "ramp_costs",
-    ...["solvency", "solvency_samples", "hourly_flows", "chain_samples"],
+    ...["solvency", "solvency_samples", "write_offs", "hourly_flows", "chain_samples"],
     "chain_blocks",
     "token_proofs",
     "fee_quotes",

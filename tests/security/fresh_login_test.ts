@@ -23,6 +23,7 @@ const DANGEROUS: Readonly<Record<string, unknown>> = {
   "POST /v1/realms/{id}/users": { username: "x", password: PASSWORD, scopes: "realm" },
   "PATCH /v1/realms/{id}": { withdrawals: {} },
   "DELETE /v1/stops/{id}": undefined,
+  "POST /v1/solvency/write-off": { asset: "ETH", reason: "r" },
   "POST /v1/webhooks": { url: "https://hooks.example.com", events: ["*"] },
   "PATCH /v1/webhooks/{id}": { url: "https://elsewhere.example.com" },
   "POST /v1/webhooks/{id}/undelete": undefined,

@@ -4,8 +4,12 @@
  * @module
  */
 import { equal } from "node:assert/strict";
+import { upsertSolvency } from "../../db/audit/solvency.ts";
+import { insertSolvencySample } from "../../db/audit/solvency_samples.ts";
+import { counterparty } from "../../domain/ledger/posting.ts";
 import { totpCode } from "../../domain/security/totp.ts";
 import { extendHashChain } from "../../workers/audit/hash_chain.ts";
+import { workerContextOf } from "./evm_fixture.ts";
 import { type TestRealm, testRealm } from "./realm.ts";
 
 /** A ledger in which something of every kind has happened. */
@@ -45,6 +49,8 @@ export async function busyRealm(): Promise<TestRealm> {
   await send("/v1/aliases", { type: "account", alias: "mine", account });
   const { id: stop } = await send("/v1/stops", { what: "moves", asset: "BTC", reason: "r" });
   await realm.admin.send("DELETE", `/v1/stops/${stop}`);
+  await missing(realm);
+  await send("/v1/solvency/write-off", { asset: "BTC", amount: "0.25", reason: "r" });
   const machine = { name: "importer", addresses: ["127.0.0.0/8"], expires_at: Date.now() + 1e9 };
   const { key } = await send("/v1/keys", { ...machine, roles: "manage" });
   const byMachine = await realm.nobody("POST", "/v1/transactions", move, { "x-api-key": key });
@@ -56,4 +62,21 @@ export async function busyRealm(): Promise<TestRealm> {
   await send("/v1/transactions", move);
   await send("/v1/aliases", { type: "account", alias: "other", account: other });
   return realm;
+}
+
+/** Lets comparisons of two hours find coins missing. */
+async function missing(realm: TestRealm): Promise<void> {
+  const at = Date.now();
+  const actor = { ...(await workerContextOf(realm)).actor, at };
+  await realm.command(async (tx) => {
+    await counterparty(tx, actor, "world", { code: "BTC", decimals: 8, testnet: false });
+    const [{ position }] = await tx<{ position: string }[]>`
+      select id as position from transactions order by id desc limit 1`;
+    const found = { assets: "0", liabilities: "0", fees: "0.5", pending: "0", sending: "0", drift: "-0.5" };
+    const row = { asset: "BTC", testnet: false, ...found, height: 9, position, solvent: false };
+    for (const checked_at of [at - 3_600_000, at]) {
+      await upsertSolvency(tx, { ...row, stopped: true, ramps: [], checked_at });
+      await insertSolvencySample(tx, { ...row, stopped: true, ramps: [], checked_at });
+    }
+  }, { lockLedger: true });
 }

@@ -17,6 +17,7 @@ const GUARDED = [
   "accounts",
   "blocks",
   "currency_issues",
+  "write_offs",
   "ledger_events",
   "audit",
   "aliases",
@@ -59,6 +60,18 @@ export const FORGED_ARCHIVES: [
     "archive.checkpoints",
     `insert into balance_checkpoints (account, bound, seq, balance)
       select account, transaction, seq, balance from entries order by account, seq limit 1`,
+  ],
+];
+
+/** Losses that were written off otherwise than their transactions say, or without one. */
+export const FORGED_WRITE_OFFS: readonly (readonly ["write_off.transaction", string])[] = [
+  ["write_off.transaction", "update write_offs set amount = amount / 2"],
+  ["write_off.transaction", "update write_offs set height = height + 1"],
+  ["write_off.transaction", "delete from write_offs"],
+  [
+    "write_off.transaction",
+    `insert into write_offs select gen_random_uuid(), asset, testnet, amount, drift, height, position, created_at
+      from write_offs`,
   ],
 ];
 
