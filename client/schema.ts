@@ -3881,7 +3881,7 @@ export interface webhooks {
         };
         get?: never;
         put?: never;
-        /** Chain and ledger disagree about an asset, or agree again */
+        /** Chain and ledger disagree about an asset, or agree again. What stays missing is written off (POST /v1/solvency/write-off) */
         post: operations["onSolvencyDrift"];
         delete?: never;
         options?: never;

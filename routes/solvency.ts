@@ -89,7 +89,8 @@ export const solvencyRoutes: readonly AnyRoute[] = [
     path: "/v1/solvency/write-off",
     tag: "Solvency",
     summary: "Write off what is missing on the chain, as a loss of the house",
-    description: "Moves value from the account `fees` to `world`, at most what was missing in every " +
+    description:
+      "Moves value from the account `fees` to `world`, at most what was missing in every " +
       "comparison of the last hour and is not written off yet. The drift ends with the next " +
       "comparison, and the loss is covered by `POST /v1/solvency/cover`. For administrators of the realm with a " +
       "login of the last ten minutes, and for the operator, who names the realm. It is not reverted.",

@@ -16,15 +16,7 @@ import type { Actor } from "../actor.ts";
 import { Flag, Id, text } from "../entity.ts";
 import { DomainError } from "../errors.ts";
 import { counterparty, postMove } from "../ledger/posting.ts";
-import {
-  Amount,
-  assertScale,
-  compare,
-  DecimalText,
-  isNegative,
-  subtract,
-  trim,
-} from "../money.ts";
+import { Amount, assertScale, compare, DecimalText, isNegative, subtract, trim } from "../money.ts";
 import { assertRealmAdmin } from "../permissions.ts";
 
 /** The body of a request to write off what is missing. */
@@ -104,7 +96,8 @@ function assertMissing(
     throw new DomainError("condition.failed", `nothing of ${asset} is missing`);
   }
   if (found.quarantined) {
-    const why = `a ramp of ${asset} is in quarantine: what is missing may be found when it is reconciled`;
+    const why =
+      `a ramp of ${asset} is in quarantine: what is missing may be found when it is reconciled`;
     throw new DomainError("chain.quarantined", why);
   }
   if (!found.fresh) {

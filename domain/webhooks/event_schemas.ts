@@ -42,7 +42,8 @@ export const EVENT_SCHEMAS: Readonly<Record<EventType, EventSchema>> = {
   "message.updated": { summary: "A message was sent, or its status changed", data: MessageView },
   "persons.sync.finished": { summary: "A synchronization of persons ended", data: SyncView },
   "solvency.drift": {
-    summary: "Chain and ledger disagree about an asset, or agree again",
+    summary:
+      "Chain and ledger disagree about an asset, or agree again. What stays missing is written off (POST /v1/solvency/write-off)",
     data: SolvencyView,
   },
   "chain.quarantined": {

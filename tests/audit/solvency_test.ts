@@ -189,7 +189,8 @@ Deno.test({
 });
 
 Deno.test({
-  name: "a coin that is stolen on a coin chain is missed while a payment is on its way",
+  name:
+    "a coin that is stolen on a coin chain is missed while a payment is on its way, and written off",
   ignore: !hasLitecoind(),
   async fn() {
     await using funded = await openUtxoRamp(LITECOIN);
@@ -203,9 +204,24 @@ Deno.test({
     );
     await funded.rob((await newParty("LITECOIN")).address, input);
     await funded.follow();
-    await checkSolvency({ ...funded.context, actor: { ...funded.context.actor, at: Date.now() } });
-    const [row] = (await funded.realm.admin.send("GET", "/v1/solvency")).body;
-    deepEqual([row.drift, row.solvent], ["-4", false]);
+    const compare = async (hoursAgo: number) => {
+      const at = Date.now() - hoursAgo * 3_600_000;
+      await checkSolvency({ ...funded.context, actor: { ...funded.context.actor, at } });
+      const [row] = (await funded.realm.admin.send("GET", "/v1/solvency")).body;
+      return [row.drift, row.fees, row.solvent];
+    };
+    for (const hoursAgo of [1, 0]) deepEqual(await compare(hoursAgo), ["-4", "0", false]);
+    const coins = () => rowsOf(funded.realm, "select to_jsonb(c)::text from coins c order by 1");
+    const before = await coins();
+    const gone = { asset: "LTC", testnet: true, reason: "stolen" };
+    const path = "/v1/solvency/write-off";
+    // A reconciliation may find who was paid, and book it.
+    equal((await funded.realm.admin.send("POST", path, gone)).body.code, "chain.quarantined");
+    await funded.release();
+    const { status, text } = await funded.realm.admin.send("POST", path, gone);
+    equal(status, 201, text);
+    deepEqual(await compare(0), ["0", "-4", false]);
+    deepEqual(await coins(), before);
   },
 });
 

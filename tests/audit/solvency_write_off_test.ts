@@ -39,14 +39,18 @@ Deno.test("what is missing on the chain is written off once, and withdrawals go 
   const answers = await Promise.all(rivals);
   deepEqual(answers.map(({ status }) => status).toSorted(), [201, 409, 409]);
   equal((await compared(funded)).drift, "-0.1");
-  for (const sql of await forgeries(funded, "0.2")) await rejects(inject(funded, sql), REFUSED, sql);
+  for (const sql of await forgeries(funded, "0.2")) {
+    await rejects(inject(funded, sql), REFUSED, sql);
+  }
   const rest = await realm.operator("POST", PATH, { ...BODY, realm: realm.id });
   deepEqual([rest.status, rest.body.amount, rest.body.loss], [201, "0.1", "1"], rest.text);
   deepEqual(codeOf(await send("POST", PATH, BODY)), [409, "condition.failed"]);
   const after = await compared(funded);
   deepEqual([after.drift, after.fees, after.solvent, after.liabilities], ["0", "-1", false, "10"]);
   deepEqual(codeOf(await send("POST", PATH, BODY)), [409, "condition.failed"]);
-  for (const sql of await forgeries(funded, "0.1")) await rejects(inject(funded, sql), REFUSED, sql);
+  for (const sql of await forgeries(funded, "0.1")) {
+    await rejects(inject(funded, sql), REFUSED, sql);
+  }
   deepEqual(await othersOf(funded), customers);
   // It is a loss like any other from then on.
   equal((await funded.withdraw("0.1")).body.code, "asset.suspended");
@@ -57,7 +61,11 @@ Deno.test("what is missing on the chain is written off once, and withdrawals go 
   const covered = await compared(funded);
   deepEqual([covered.drift, covered.fees, covered.solvent], ["0", "0", true]);
   equal((await funded.withdraw("0.1")).status, 201);
-  const { body: shown } = await send("GET", `/v1/transactions/${some.body.transaction}`);
+  const query = encodeURIComponent('{"seal.writes_off": "missing"}');
+  const { body: listed } = await send("GET", `/v1/transactions/all?query=${query}&sort=created_at`);
+  deepEqual(listed.map(({ amount }: { amount: string }) => amount), ["0.4", "0.5", "0.1"]);
+  const [shown] = listed;
+  equal(shown.id, some.body.transaction);
   const { position, ...seal } = shown.seal;
   deepEqual([shown.type, seal.writes_off, seal.drift, seal.reason], [
     "fee",
@@ -110,7 +118,9 @@ Deno.test("nothing is written off on the word of a moment, of an old comparison,
   const during = async (begin: string, end: string, code: string) => {
     await rowsOf(realm, begin);
     deepEqual(await written(), [503, code]);
-    for (const sql of await forgeries(funded, "1")) await rejects(inject(funded, sql), REFUSED, sql);
+    for (const sql of await forgeries(funded, "1")) {
+      await rejects(inject(funded, sql), REFUSED, sql);
+    }
     await rowsOf(realm, end);
   };
   await during(
@@ -118,7 +128,8 @@ Deno.test("nothing is written off on the word of a moment, of an old comparison,
     "update ramps set quarantined = null",
     "chain.quarantined",
   );
-  const moved = (by: string) => `update solvency set checked_at = checked_at ${by} interval '6 min'`;
+  const moved = (by: string) =>
+    `update solvency set checked_at = checked_at ${by} interval '6 min'`;
   await during(moved("-"), moved("+"), "chain.stale");
   deepEqual(await rowsOf(realm, "select 1 from write_offs"), []);
   // What was there once in the hour may have been a lie: the other half is written off alone.
@@ -160,7 +171,9 @@ async function forgeries({ realm, context }: FundedRamp, amount: string): Promis
   );
   const posted = (amount: string, seal: string) =>
     `select * from ledger_post('fee', true, null, null,
-      array['${system.map(({ id }) => id).join("','")}']::uuid[], array[${at("fees")}], array[${at("world")}],
+      array['${system.map(({ id }) => id).join("','")}']::uuid[], array[${at("fees")}], array[${
+      at("world")
+    }],
       array[${amount}]::numeric[], array[null]::uuid[], array[true], array[null]::inet[], array[null]::uuid[],
       array['${seal}']::jsonb[], array[null]::jsonb[], array[null]::text[], array[null]::jsonb[])`;
   return [

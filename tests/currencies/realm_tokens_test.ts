@@ -13,7 +13,7 @@ import {
   working,
 } from "../support/ramp_fixture.ts";
 import { rowsOf } from "../support/realm.ts";
-import { deployToken } from "../support/token_contracts.ts";
+import { deployToken, leaveTokens } from "../support/token_contracts.ts";
 
 const ETHER = 10n ** 18n;
 const GOLD = 10n ** 6n;
@@ -134,6 +134,12 @@ Deno.test("another's token counts from its registration on; at other addresses i
   deepEqual((await unmatchedOf(fixture)).map((one) => [one.asset, one.amount, one.address]), [
     ["FOREIGN_ETH", "3", deposit.address],
   ]);
+  deepEqual(await driftsOf(fixture, 2), [["ETH", "0"], ["FOREIGN_ETH", "0"]]);
+  await leaveTokens(anvil, { contract, owner: ramp.address, amount: 105n * GOLD });
+  await fixture.mine();
+  for (const ago of [1, 0]) deepEqual((await driftsOf(fixture, ago))[1], ["FOREIGN_ETH", "-2"]);
+  const gone = { asset: "FOREIGN_ETH", reason: "taken by its issuer" };
+  equal((await fixture.realm.admin.send("POST", "/v1/solvency/write-off", gone)).status, 201);
   deepEqual(await driftsOf(fixture), [["ETH", "0"], ["FOREIGN_ETH", "0"]]);
 });
 

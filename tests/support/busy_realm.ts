@@ -72,7 +72,14 @@ async function missing(realm: TestRealm): Promise<void> {
     await counterparty(tx, actor, "world", { code: "BTC", decimals: 8, testnet: false });
     const [{ position }] = await tx<{ position: string }[]>`
       select id as position from transactions order by id desc limit 1`;
-    const found = { assets: "0", liabilities: "0", fees: "0.5", pending: "0", sending: "0", drift: "-0.5" };
+    const found = {
+      assets: "0",
+      liabilities: "0",
+      fees: "0.5",
+      pending: "0",
+      sending: "0",
+      drift: "-0.5",
+    };
     const row = { asset: "BTC", testnet: false, ...found, height: 9, position, solvent: false };
     for (const checked_at of [at - 3_600_000, at]) {
       await upsertSolvency(tx, { ...row, stopped: true, ramps: [], checked_at });

@@ -119,9 +119,11 @@ export async function mineUntil(
 /** Compares chain and ledger as the timetable does: what they differ by, asset by asset. */
 export async function driftsOf(
   fixture: Pick<RampFixture, "realm">,
+  hoursAgo = 0,
 ): Promise<[asset: string, drift: string][]> {
   const context = await workerContextOf(fixture.realm);
-  await checkSolvency({ ...context, actor: { ...context.actor, at: Date.now() } });
+  const at = Date.now() - hoursAgo * 3_600_000;
+  await checkSolvency({ ...context, actor: { ...context.actor, at } });
   context.chains.close();
   const { body } = await fixture.realm.admin.send("GET", "/v1/solvency");
   return body.map((row: { asset: string; drift: string }) => [row.asset, row.drift]);

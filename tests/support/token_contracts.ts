@@ -49,8 +49,7 @@ export async function installToken(
     decimals: says.decimals ?? asset.decimals,
   });
   const slots = Array.from({ length: SLOTS }, (_, slot) => toBeHex(slot, 32));
-  const balance = keccak256(AbiCoder.defaultAbiCoder().encode(["address", "uint256"], [from, 0]));
-  for (const slot of [...slots, balance]) {
+  for (const slot of [...slots, balanceSlot(from)]) {
     const value = await anvil.rpc<string>("eth_getStorageAt", made, slot, "latest");
     await anvil.rpc("anvil_setStorageAt", contract, slot, value);
   }
@@ -61,6 +60,19 @@ export async function installToken(
       anvil.pool({ to: contract, data: CALLS.encodeFunctionData("transfer", [to, amount]) }),
     become: async (name) => await copyCode(anvil, await anvil.deploy(name), contract),
   };
+}
+
+/** Leaves an amount of an honest token in somebody's hands, whatever was there. */
+export async function leaveTokens(
+  anvil: Anvil,
+  of: { contract: string; owner: string; amount: bigint },
+): Promise<void> {
+  const value = toBeHex(of.amount, 32);
+  await anvil.rpc("anvil_setStorageAt", of.contract, balanceSlot(of.owner), value);
+}
+
+function balanceSlot(owner: string): string {
+  return keccak256(AbiCoder.defaultAbiCoder().encode(["address", "uint256"], [owner, 0]));
 }
 
 async function copyCode(anvil: Anvil, from: string, to: string): Promise<void> {
