@@ -62,7 +62,10 @@ Deno.test("what is missing on the chain is written off once, and withdrawals go 
   deepEqual([covered.drift, covered.fees, covered.solvent], ["0", "0", true]);
   equal((await funded.withdraw("0.1")).status, 201);
   const query = encodeURIComponent('{"seal.writes_off": "missing"}');
-  const { body: listed } = await send("GET", `/v1/transactions/all?scope=all&query=${query}&sort=id`);
+  const { body: listed } = await send(
+    "GET",
+    `/v1/transactions/all?scope=all&query=${query}&sort=id`,
+  );
   deepEqual(listed.map(({ amount }: { amount: string }) => amount), ["0.4", "0.5", "0.1"]);
   const [shown] = listed;
   equal(shown.id, some.body.transaction);

@@ -123,8 +123,13 @@ async function checkAsset(context: WorkerContext, chain: Chain, ramped: RampedRo
   }
   const { row, news } = await context.step((tx) => concludeSolvency(tx, context.actor, found));
   const what = { asset: row.asset, drift: row.drift, fees: row.fees, height };
-  if (isNegative(row.drift)) context.log("error", "assets are missing", what);
-  else if (row.stopped) context.log("error", "losses of the house stop withdrawals", what);
+  if (isNegative(row.drift)) {
+    context.log(
+      "error",
+      "assets are missing: withdrawals wait until they are back or written off",
+      what,
+    );
+  } else if (row.stopped) context.log("error", "losses of the house stop withdrawals", what);
   else if (news && row.drift !== "0") context.log("warn", "assets that nothing explains", what);
   else if (news && !row.solvent) context.log("warn", "losses of the house are not covered", what);
 }
