@@ -16,13 +16,13 @@ export const LINKED_ADDRESSES = 1000;
 /** A realm's settings of chains: free-form, but for its limits. */
 export const RealmChainSettings: typeof FreeForm = FreeForm.refine(
   (settings) => PerDay.optional().safeParse(settings.linked_deposits_per_day).success,
-  "linked_deposits_per_day is a whole number from 1 to 100000",
+  { path: ["linked_deposits_per_day"], message: "a whole number from 1 to 100000 is expected" },
 ).refine(
   (settings) => Addresses.optional().safeParse(settings.unused_addresses).success,
-  "unused_addresses is a whole number from 0 to 100000",
+  { path: ["unused_addresses"], message: "a whole number from 0 to 100000 is expected" },
 ).refine(
   (settings) => Addresses.optional().safeParse(settings.linked_addresses).success,
-  "linked_addresses is a whole number from 0 to 100000",
+  { path: ["linked_addresses"], message: "a whole number from 0 to 100000 is expected" },
 ).meta({
   id: "RealmChainSettings",
   description: "`linked_deposits_per_day`: deposits that are recorded in 24 hours at the linked " +

@@ -7,7 +7,7 @@ const Days = z.number().int().min(1).max(365);
 /** A realm's settings of events: free-form, but for how long events are kept. */
 export const EventSettings: typeof FreeForm = FreeForm.refine(
   (settings) => Days.optional().safeParse(settings.retention_days).success,
-  "retention_days is a whole number from 1 to 365",
+  { path: ["retention_days"], message: "a whole number from 1 to 365 is expected" },
 ).meta({
   id: "EventSettings",
   description: "`retention_days`: how long events are kept, from 1 to 365 days; 30 unless given.",

@@ -9,7 +9,7 @@ export const CUSTOMER_PER_DAY = 200;
 /** A realm's settings of messages: free-form, but for the limit of its customers. */
 export const RealmMessageSettings: typeof FreeForm = FreeForm.refine(
   (settings) => PerDay.optional().safeParse(settings.customer_per_day).success,
-  "customer_per_day is a whole number from 0 to 1000000",
+  { path: ["customer_per_day"], message: "a whole number from 0 to 1000000 is expected" },
 ).meta({
   id: "RealmMessageSettings",
   description: "`customer_per_day`: messages that one customer (a user of scope `own`, with all " +

@@ -265,30 +265,35 @@ function matches(a: Link, b: Link): boolean {
 function readOptions(args: readonly string[]): Options {
   const given = new Map<string, string>();
   for (let i = 0; i < args.length; i += 2) {
-    if (!/^--(url|key|from|expect)$/.test(args[i]) || args[i + 1] === undefined) stop();
+    if (!/^--(url|key|from|expect)$/.test(args[i])) stop(`${args[i]} is not an option`);
+    if (args[i + 1] === undefined) stop(`${args[i]} takes a value`);
     given.set(args[i].slice(2), args[i + 1]);
   }
   const url = given.get("url") ?? Deno.env.get("PURSER_URL");
   const key = given.get("key") ?? Deno.env.get("PURSER_KEY");
-  if (!url || !key) return stop();
+  if (!url) return stop("--url or PURSER_URL is needed");
+  if (!key) return stop("PURSER_KEY is needed");
   return {
     url: url.replace(/\/+$/, ""),
     key,
-    from: linkOf(given.get("from")) ?? NOTHING,
-    expect: linkOf(given.get("expect")),
+    from: linkOf(given, "from") ?? NOTHING,
+    expect: linkOf(given, "expect"),
     say: console.log,
     progress: openProgress(),
     ask: fetch,
   };
 }
 
-function linkOf(text: string | undefined): Link | null {
+function linkOf(given: ReadonlyMap<string, string>, name: "from" | "expect"): Link | null {
+  const text = given.get(name);
   if (text === undefined) return null;
   const match = /^(\d+):([0-9a-f]{64})$/.exec(text);
-  return match === null ? stop() : { seq: Number(match[1]), hash: match[2] };
+  if (match === null) return stop(`--${name} is a head: <seq>:<hash>, as verify printed it`);
+  return { seq: Number(match[1]), hash: match[2] };
 }
 
-function stop(): never {
+function stop(why: string): never {
+  console.error(why);
   console.error(USAGE);
   Deno.exit(2);
 }

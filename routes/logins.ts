@@ -17,7 +17,7 @@ const ById = z.strictObject({ id: z.string() });
 const OfUser = z.strictObject({ id: z.string(), login: z.string() });
 const EndedOne = z.object({ id: z.string(), ended: z.number().int() });
 const USER_ERRORS = ["user.not_found", "permission.role", "permission.scope"] as const;
-const HELD = "Each is a user key that holds; a key for machines sees none. At most 100 hold at " +
+const HELD = "Each is a user key that holds; a machine key sees none. At most 100 hold at " +
   "once: one more ends the oldest.";
 const REFUSED = "The key that it gave is refused within a second everywhere.";
 

@@ -103,7 +103,7 @@ export const sessionRoutes: readonly AnyRoute[] = [
     handle: async (call) => {
       const reply = await command(call, async (tx) => {
         if (call.claims === null) {
-          throw new DomainError("auth.invalid", "a key for machines ends by DELETE /v1/keys/<id>");
+          throw new DomainError("auth.invalid", "a machine key ends by DELETE /v1/keys/<id>");
         }
         await revokeKey(tx, call.actor, call.claims);
         return { revoked: true };

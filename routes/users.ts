@@ -154,7 +154,7 @@ export const userRoutes: readonly AnyRoute[] = [
     path: "/v1/users/{id}",
     tag: "Users",
     summary: "Delete a user; all keys it holds end",
-    description: "This takes a login of the last 10 minutes. A key for machines shuts a user out " +
+    description: "This takes a login of the last 10 minutes. A machine key shuts a user out " +
       "by `active: false`.",
     access: "user",
     freshLogin: true,

@@ -69,7 +69,9 @@ export const NewCurrency = z.strictObject({
   currency: AccountingCurrency.optional(),
   symbol: text(20).optional(),
   symbol_url: z.url({ protocol: /^https?$/ }).max(2000).optional(),
-  sub_unit: z.tuple([text(40), text(40)]).optional(),
+  sub_unit: z.tuple([text(40), text(40)]).optional().meta({
+    description: "The name of the sub-unit, in singular and plural.",
+  }),
   data: FreeForm.default({}),
 }).meta({ id: "NewCurrency" });
 /** A request for a currency. */

@@ -42,7 +42,7 @@ export const TransferResolution = z.strictObject({
   reference: text(200).optional().meta({ description: "The exchange's id of it; with `sent`." }),
 }).refine(
   ({ outcome, reference }) => (outcome === "sent") === (reference !== undefined),
-  "reference is given with the outcome sent, and only then",
+  { path: ["reference"], message: "given with the outcome sent, and only then" },
 ).meta({ id: "TransferResolution" });
 /** What a person knows about a transfer that waits for one. */
 export type TransferResolution = z.infer<typeof TransferResolution>;

@@ -40,12 +40,16 @@ export const NewAlias = z.strictObject({
   account: Id.optional(),
   identity: Id.optional(),
   data: FreeForm.default({}),
-}).refine(
-  (given) =>
-    (given.type === "account") === (given.account !== undefined) &&
-    (given.type === "identity") === (given.identity !== undefined),
-  "exactly the target that type names is expected: account or identity",
-).meta({
+}).superRefine((given, context) => {
+  for (const target of ["account", "identity"] as const) {
+    const named = given[target] !== undefined;
+    if (named === (given.type === target)) continue;
+    const message = named
+      ? `an alias of type ${given.type} names no ${target}`
+      : `missing: an alias of type ${target} names one`;
+    context.addIssue({ code: "custom", path: [target], message });
+  }
+}).meta({
   id: "NewAlias",
   oneOf: [
     { properties: { type: { const: "account" }, identity: false }, required: ["account"] },

@@ -95,7 +95,7 @@ const SECRET_BYTES = 32;
  */
 export function assertFreshLogin(claims: Claims | null, at: number): void {
   if (claims === null) {
-    throw new DomainError("auth.invalid", "this takes a login: a key for machines does not do");
+    throw new DomainError("auth.invalid", "this takes a login: a machine key is not enough");
   }
   if (claims.authTime * 1000 + LOGIN_MAX_AGE_MS < at) {
     throw new DomainError(

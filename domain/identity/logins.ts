@@ -115,7 +115,7 @@ async function assertMayEnd(db: Db, actor: Actor, { user, claims }: LoginsOf): P
 }
 
 function needsLogin(): DomainError {
-  return new DomainError("auth.invalid", "this takes a login: a key for machines does not do");
+  return new DomainError("auth.invalid", "this takes a login: a machine key is not enough");
 }
 
 function viewLogin(row: LoginRow, { claims, ttlS }: LoginsOf): z.infer<typeof LoginView> {

@@ -223,7 +223,7 @@ function side(
   like?: AssetOfAccount,
 ): AccountSummary | string {
   const target = party.alias === undefined ? undefined : names.aliases.get(party.alias);
-  if (party.alias !== undefined && target === undefined) throw notFound("alias.not_found");
+  if (party.alias !== undefined && target === undefined) throw noAlias(which);
   if (target?.identity) return target.identity;
   const assigned = party.address === undefined ? undefined : names.addresses.get(party.address);
   if (party.address !== undefined && assigned === undefined) throw notFound("address.not_found");
@@ -242,6 +242,10 @@ function side(
   throw noAccount(which);
 }
 
+function noAlias(which: "source" | "destination"): DomainError {
+  return new DomainError("alias.not_found", `there is no such ${which} alias`);
+}
+
 function noAccount(which: "source" | "destination"): DomainError {
   return new DomainError("account.not_found", `there is no such ${which} account`);
 }
@@ -257,7 +261,7 @@ export async function resolveSource(
 ): Promise<string | null> {
   if (source.account !== undefined) return isId(source.account) ? source.account : null;
   const target = await selectAliasTarget(db, source.alias!);
-  if (target === null) throw notFound("alias.not_found");
+  if (target === null) throw noAlias("source");
   if (target.account !== null) return target.account;
   if (asset === undefined) {
     throw invalidField("/asset", "an identity's alias needs the asset to be named");

@@ -24,88 +24,91 @@ export function nameOf(file: string): string {
   return name.includes("/") ? name : `about/${name}`;
 }
 
-/** The list. Imported as text: part of the module graph, so no file is read by a path that a caller names. */
+/**
+ * The list, in the order of reading. Imported as text: part of the module graph, so no file is read by a path that a
+ * caller names.
+ */
 const TEXTS: Readonly<Record<string, GuidePage["load"]>> = {
-  "guide/blocks.md": () => import("../../docs/guide/blocks.md", { with: { type: "text" } }),
-  "guide/client.md": () => import("../../docs/guide/client.md", { with: { type: "text" } }),
-  "guide/concepts.md": () => import("../../docs/guide/concepts.md", { with: { type: "text" } }),
-  "guide/consolidations.md": () =>
-    import("../../docs/guide/consolidations.md", { with: { type: "text" } }),
-  "guide/conventions.md": () =>
-    import("../../docs/guide/conventions.md", { with: { type: "text" } }),
-  "guide/currencies.md": () => import("../../docs/guide/currencies.md", { with: { type: "text" } }),
-  "guide/customers.md": () => import("../../docs/guide/customers.md", { with: { type: "text" } }),
-  "guide/deposits.md": () => import("../../docs/guide/deposits.md", { with: { type: "text" } }),
-  "guide/dry_run.md": () => import("../../docs/guide/dry_run.md", { with: { type: "text" } }),
-  "guide/errors_and_retries.md": () =>
-    import("../../docs/guide/errors_and_retries.md", { with: { type: "text" } }),
-  "guide/external_ramps.md": () =>
-    import("../../docs/guide/external_ramps.md", { with: { type: "text" } }),
   "guide/getting_started.md": () =>
     import("../../docs/guide/getting_started.md", { with: { type: "text" } }),
-  "guide/going_live.md": () => import("../../docs/guide/going_live.md", { with: { type: "text" } }),
-  "guide/hash_chain.md": () => import("../../docs/guide/hash_chain.md", { with: { type: "text" } }),
-  "guide/idempotency.md": () =>
-    import("../../docs/guide/idempotency.md", { with: { type: "text" } }),
-  "guide/keys_and_roles.md": () =>
-    import("../../docs/guide/keys_and_roles.md", { with: { type: "text" } }),
-  "guide/limits.md": () => import("../../docs/guide/limits.md", { with: { type: "text" } }),
-  "guide/messages.md": () => import("../../docs/guide/messages.md", { with: { type: "text" } }),
+  "guide/concepts.md": () => import("../../docs/guide/concepts.md", { with: { type: "text" } }),
+  "guide/customers.md": () => import("../../docs/guide/customers.md", { with: { type: "text" } }),
   "guide/money.md": () => import("../../docs/guide/money.md", { with: { type: "text" } }),
-  "guide/paging_and_filters.md": () =>
-    import("../../docs/guide/paging_and_filters.md", { with: { type: "text" } }),
-  "guide/notes.md": () => import("../../docs/guide/notes.md", { with: { type: "text" } }),
-  "guide/persons.md": () => import("../../docs/guide/persons.md", { with: { type: "text" } }),
-  "guide/search.md": () => import("../../docs/guide/search.md", { with: { type: "text" } }),
   "guide/states.md": () => import("../../docs/guide/states.md", { with: { type: "text" } }),
   "guide/transactions.md": () =>
     import("../../docs/guide/transactions.md", { with: { type: "text" } }),
-  "guide/webhooks.md": () => import("../../docs/guide/webhooks.md", { with: { type: "text" } }),
+  "guide/blocks.md": () => import("../../docs/guide/blocks.md", { with: { type: "text" } }),
+  "guide/currencies.md": () => import("../../docs/guide/currencies.md", { with: { type: "text" } }),
+  "guide/deposits.md": () => import("../../docs/guide/deposits.md", { with: { type: "text" } }),
   "guide/withdrawals.md": () =>
     import("../../docs/guide/withdrawals.md", { with: { type: "text" } }),
-  "operations/assets.md": () =>
-    import("../../docs/operations/assets.md", { with: { type: "text" } }),
-  "operations/audit.md": () => import("../../docs/operations/audit.md", { with: { type: "text" } }),
-  "operations/configuration.md": () =>
-    import("../../docs/operations/configuration.md", { with: { type: "text" } }),
-  "operations/costs.md": () => import("../../docs/operations/costs.md", { with: { type: "text" } }),
-  "operations/deno_deploy.md": () =>
-    import("../../docs/operations/deno_deploy.md", { with: { type: "text" } }),
-  "operations/disaster_drill.md": () =>
-    import("../../docs/operations/disaster_drill.md", { with: { type: "text" } }),
-  "operations/faults.md": () =>
-    import("../../docs/operations/faults.md", { with: { type: "text" } }),
+  "guide/consolidations.md": () =>
+    import("../../docs/guide/consolidations.md", { with: { type: "text" } }),
+  "guide/external_ramps.md": () =>
+    import("../../docs/guide/external_ramps.md", { with: { type: "text" } }),
+  "guide/webhooks.md": () => import("../../docs/guide/webhooks.md", { with: { type: "text" } }),
+  "guide/client.md": () => import("../../docs/guide/client.md", { with: { type: "text" } }),
+  "guide/keys_and_roles.md": () =>
+    import("../../docs/guide/keys_and_roles.md", { with: { type: "text" } }),
+  "guide/errors_and_retries.md": () =>
+    import("../../docs/guide/errors_and_retries.md", { with: { type: "text" } }),
+  "guide/idempotency.md": () =>
+    import("../../docs/guide/idempotency.md", { with: { type: "text" } }),
+  "guide/dry_run.md": () => import("../../docs/guide/dry_run.md", { with: { type: "text" } }),
+  "guide/paging_and_filters.md": () =>
+    import("../../docs/guide/paging_and_filters.md", { with: { type: "text" } }),
+  "guide/search.md": () => import("../../docs/guide/search.md", { with: { type: "text" } }),
+  "guide/conventions.md": () =>
+    import("../../docs/guide/conventions.md", { with: { type: "text" } }),
+  "guide/limits.md": () => import("../../docs/guide/limits.md", { with: { type: "text" } }),
+  "guide/messages.md": () => import("../../docs/guide/messages.md", { with: { type: "text" } }),
+  "guide/persons.md": () => import("../../docs/guide/persons.md", { with: { type: "text" } }),
+  "guide/notes.md": () => import("../../docs/guide/notes.md", { with: { type: "text" } }),
+  "guide/hash_chain.md": () => import("../../docs/guide/hash_chain.md", { with: { type: "text" } }),
+  "guide/going_live.md": () => import("../../docs/guide/going_live.md", { with: { type: "text" } }),
   "operations/install.md": () =>
     import("../../docs/operations/install.md", { with: { type: "text" } }),
-  "operations/keys.md": () => import("../../docs/operations/keys.md", { with: { type: "text" } }),
-  "operations/kubernetes.md": () =>
-    import("../../docs/operations/kubernetes.md", { with: { type: "text" } }),
-  "operations/messages.md": () =>
-    import("../../docs/operations/messages.md", { with: { type: "text" } }),
-  "operations/monitoring.md": () =>
-    import("../../docs/operations/monitoring.md", { with: { type: "text" } }),
-  "operations/moving_realms.md": () =>
-    import("../../docs/operations/moving_realms.md", { with: { type: "text" } }),
-  "operations/nodes.md": () => import("../../docs/operations/nodes.md", { with: { type: "text" } }),
-  "operations/performance.md": () =>
-    import("../../docs/operations/performance.md", { with: { type: "text" } }),
-  "operations/quorum.md": () =>
-    import("../../docs/operations/quorum.md", { with: { type: "text" } }),
-  "operations/restore.md": () =>
-    import("../../docs/operations/restore.md", { with: { type: "text" } }),
-  "operations/rights.md": () =>
-    import("../../docs/operations/rights.md", { with: { type: "text" } }),
-  "operations/scaling.md": () =>
-    import("../../docs/operations/scaling.md", { with: { type: "text" } }),
-  "operations/solvency.md": () =>
-    import("../../docs/operations/solvency.md", { with: { type: "text" } }),
-  "operations/statistics.md": () =>
-    import("../../docs/operations/statistics.md", { with: { type: "text" } }),
-  "operations/stops.md": () => import("../../docs/operations/stops.md", { with: { type: "text" } }),
+  "operations/configuration.md": () =>
+    import("../../docs/operations/configuration.md", { with: { type: "text" } }),
   "operations/two_halves.md": () =>
     import("../../docs/operations/two_halves.md", { with: { type: "text" } }),
+  "operations/kubernetes.md": () =>
+    import("../../docs/operations/kubernetes.md", { with: { type: "text" } }),
+  "operations/deno_deploy.md": () =>
+    import("../../docs/operations/deno_deploy.md", { with: { type: "text" } }),
+  "operations/rights.md": () =>
+    import("../../docs/operations/rights.md", { with: { type: "text" } }),
+  "operations/nodes.md": () => import("../../docs/operations/nodes.md", { with: { type: "text" } }),
+  "operations/quorum.md": () =>
+    import("../../docs/operations/quorum.md", { with: { type: "text" } }),
+  "operations/assets.md": () =>
+    import("../../docs/operations/assets.md", { with: { type: "text" } }),
+  "operations/costs.md": () => import("../../docs/operations/costs.md", { with: { type: "text" } }),
+  "operations/monitoring.md": () =>
+    import("../../docs/operations/monitoring.md", { with: { type: "text" } }),
+  "operations/statistics.md": () =>
+    import("../../docs/operations/statistics.md", { with: { type: "text" } }),
+  "operations/solvency.md": () =>
+    import("../../docs/operations/solvency.md", { with: { type: "text" } }),
+  "operations/messages.md": () =>
+    import("../../docs/operations/messages.md", { with: { type: "text" } }),
+  "operations/keys.md": () => import("../../docs/operations/keys.md", { with: { type: "text" } }),
   "operations/upgrade.md": () =>
     import("../../docs/operations/upgrade.md", { with: { type: "text" } }),
+  "operations/faults.md": () =>
+    import("../../docs/operations/faults.md", { with: { type: "text" } }),
+  "operations/stops.md": () => import("../../docs/operations/stops.md", { with: { type: "text" } }),
+  "operations/restore.md": () =>
+    import("../../docs/operations/restore.md", { with: { type: "text" } }),
+  "operations/disaster_drill.md": () =>
+    import("../../docs/operations/disaster_drill.md", { with: { type: "text" } }),
+  "operations/audit.md": () => import("../../docs/operations/audit.md", { with: { type: "text" } }),
+  "operations/scaling.md": () =>
+    import("../../docs/operations/scaling.md", { with: { type: "text" } }),
+  "operations/moving_realms.md": () =>
+    import("../../docs/operations/moving_realms.md", { with: { type: "text" } }),
+  "operations/performance.md": () =>
+    import("../../docs/operations/performance.md", { with: { type: "text" } }),
   "internals/database_rules.md": () =>
     import("../../docs/internals/database_rules.md", { with: { type: "text" } }),
   "internals/deposit.md": () =>

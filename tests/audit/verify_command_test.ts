@@ -77,7 +77,7 @@ Deno.test("an auditor recomputes the chain from the API alone, and detects a cha
   const broken = await verify(...known);
   equal(broken.code, 1);
   match(broken.text, new RegExp(`^BROKEN at ${moved.seq}: the hash should be [0-9a-f]{64}$`));
-  deepEqual((await verify("--from", "x")).code, 2);
+  deepEqual((await verify(...known, "--from", "x")).code, 2);
 });
 
 /** A realm of more links than one page holds, and the number of its last transaction. */

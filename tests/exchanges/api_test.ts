@@ -157,6 +157,8 @@ async function makesTransfersOnce(fixture: ExchangeFixture): Promise<void> {
   deepEqual((await send("GET", `/v1/ramps/${ramp}/transfers/${id}`)).body.id, id);
   const resolve = `/v1/ramps/${ramp}/transfers/${id}/resolve`;
   deepEqual(codeOf(await send("POST", resolve, { outcome: "failed" })), [409, "version.conflict"]);
+  const vague = (await send("POST", resolve, { outcome: "sent" })).body;
+  deepEqual([vague.status, vague.errors[0].path], [400, "/reference"]);
 }
 
 async function hidesNextAddress({ realm, ramp, funded }: ExchangeFixture): Promise<void> {

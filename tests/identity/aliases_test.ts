@@ -23,6 +23,12 @@ test("POST /v1/aliases names an account or an identity, each code once", async (
     });
     deepEqual([status, body.code], [409, "alias.taken"]);
   }
+  const unnamed = await realm.admin.send("POST", "/v1/aliases", { alias: "x", type: "account" });
+  const paths = (body: { errors: { path: string }[] }) => body.errors.map(({ path }) => path);
+  deepEqual([unnamed.status, paths(unnamed.body)], [400, ["/account"]]);
+  const other = { alias: "x", type: "account", identity };
+  const mixed = await realm.admin.send("POST", "/v1/aliases", other);
+  deepEqual([mixed.status, paths(mixed.body)], [400, ["/account", "/identity"]]);
   const second = { alias: "me", type: "identity", identity };
   equal((await realm.admin.send("POST", "/v1/aliases", second)).status, 201);
   equal((await realm.admin.send("GET", `/v1/accounts/${account}`)).body.alias, "shop");

@@ -204,7 +204,12 @@ test("an alias of an identity stands for its default account of the asset", asyn
   equal(made.status, 201);
   await realm.drain();
   deepEqual(await send(move), [201, made.body.id]);
-  deepEqual(await send({ ...move, destination: { alias: "@nobody" } }), [404, "alias.not_found"]);
+  const nobody = { alias: "@nobody" };
+  for (const side of ["source", "destination"]) {
+    const input = { ...move, [side]: nobody };
+    const { status, body } = await realm.admin.send("POST", "/v1/transactions", input);
+    deepEqual([status, body.code, body.detail.includes(side)], [404, "alias.not_found", true]);
+  }
   const back = { source: { alias: "@receiver" }, destination: { account }, value: "1" };
   equal((await receiver.send("POST", "/v1/transactions", back)).status, 201);
   deepEqual(await realm.balance(account), { total: "10", available: "10" });

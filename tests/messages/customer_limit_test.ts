@@ -12,6 +12,7 @@ Deno.test("a customer sends no more than the realm lets it in a day, through how
     realm.admin.send("PATCH", `/v1/realms/${realm.id}`, { messages });
   const refused = await set({ customer_per_day: -1 });
   deepEqual([refused.status, refused.body.code], [400, "request.invalid"]);
+  equal(refused.body.errors[0].path, "/messages/customer_per_day");
   const changed = await set({ customer_per_day: 5 });
   deepEqual([changed.status, changed.body.messages], [200, { customer_per_day: 5 }]);
   const chief = await realm.user({ role: "admin", scope: "own" });

@@ -175,6 +175,7 @@ Deno.test("a realm says how long events are kept, and older ones are deleted", a
   for (const days of [0, 366, 1.5, "30"]) {
     const refused = await realm.admin.send("PATCH", path, { webhooks: { retention_days: days } });
     equal(refused.body.code, "request.invalid", `${days}`);
+    equal(refused.body.errors[0].path, "/webhooks/retention_days");
   }
   const changed = await realm.admin.send("PATCH", path, { webhooks: { retention_days: 2 } });
   equal(changed.body.webhooks.retention_days, 2);

@@ -114,7 +114,8 @@ export function readFrames(
       return;
     }
     refuse(
-      "the backup was made under another PLATFORM_KEY than this one, or was changed",
+      "the backup was made under another PLATFORM_KEY than this one, or was changed: set the key of " +
+        "its installation (PLATFORM_KEY or PLATFORM_KEY_PREVIOUS; embedded: the file DATA_DIR/platform_key)",
     );
   }
   async function read(
