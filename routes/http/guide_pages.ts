@@ -100,6 +100,8 @@ const TEXTS: Readonly<Record<string, GuidePage["load"]>> = {
   "operations/stops.md": () => import("../../docs/operations/stops.md", { with: { type: "text" } }),
   "operations/restore.md": () =>
     import("../../docs/operations/restore.md", { with: { type: "text" } }),
+  "operations/lost_payments.md": () =>
+    import("../../docs/operations/lost_payments.md", { with: { type: "text" } }),
   "operations/disaster_drill.md": () =>
     import("../../docs/operations/disaster_drill.md", { with: { type: "text" } }),
   "operations/audit.md": () => import("../../docs/operations/audit.md", { with: { type: "text" } }),
