@@ -638,7 +638,7 @@ export interface paths {
         post?: never;
         /**
          * Delete a user; all keys it holds end
-         * @description This takes a login of the last 10 minutes. A key for machines shuts a user out by `active: false`.
+         * @description This takes a login of the last 10 minutes. A machine key shuts a user out by `active: false`.
          */
         delete: operations["deleteUser"];
         options?: never;
@@ -744,7 +744,7 @@ export interface paths {
         };
         /**
          * List one's own logins
-         * @description Each is a user key that holds; a key for machines sees none. At most 100 hold at once: one more ends the oldest.
+         * @description Each is a user key that holds; a machine key sees none. At most 100 hold at once: one more ends the oldest.
          */
         get: operations["listOwnLogins"];
         put?: never;
@@ -788,7 +788,7 @@ export interface paths {
         };
         /**
          * List a user's logins
-         * @description One's own, or anybody's for administrators of the realm. Each is a user key that holds; a key for machines sees none. At most 100 hold at once: one more ends the oldest.
+         * @description One's own, or anybody's for administrators of the realm. Each is a user key that holds; a machine key sees none. At most 100 hold at once: one more ends the oldest.
          */
         get: operations["listUserLogins"];
         put?: never;
@@ -6030,6 +6030,7 @@ export interface components {
             symbol?: string;
             /** Format: uri */
             symbol_url?: string;
+            /** @description The name of the sub-unit, in singular and plural. */
             sub_unit?: [
                 string,
                 string
