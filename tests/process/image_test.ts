@@ -188,6 +188,13 @@ Deno.test("compose connects the service as a role that is no superuser", async (
   );
 });
 
+Deno.test("the statements that the guide to an installation shows are those that compose runs", async () => {
+  const { configs: { login } } = await readCompose();
+  const [, run] = /<<'SQL'\n([^]*)SQL\n$/.exec(login.content)!;
+  const [, shown] = /```sql\n([^]*?)```/.exec(await read("docs/operations/install.md"))!;
+  equal(shown, run.replaceAll("$$", () => "$"));
+});
+
 Deno.test("compose and the manifests give no program a password in its arguments", async () => {
   const { configs: { login } } = await readCompose();
   const [psql, next] = login.content.split("\n").slice(
