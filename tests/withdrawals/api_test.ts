@@ -1,11 +1,12 @@
 import { deepEqual, equal, ok } from "node:assert/strict";
 import { createApp } from "../../routes/http/app.ts";
 import { type FundedRamp, openFundedRamp, OUTSIDE } from "../support/evm_fixture.ts";
+import { examplesOf, runExample } from "../support/guide_examples.ts";
 import { type Answer, rowsOf, testRealm } from "../support/realm.ts";
 
 const ESTIMATE = "/v1/withdrawals/estimate";
 
-Deno.test("GET /v1/withdrawals/estimate takes a body, a query, or both, and POST does the same", async () => {
+Deno.test("GET /v1/withdrawals/estimate takes a body, a query, or both, and POST does the same, as the guide shows", async () => {
   await using funded = await openFundedRamp();
   const wanted = { account: funded.account, address: OUTSIDE, amount: 0.5, speed: "fast" };
   const { admin } = funded.realm;
@@ -39,6 +40,11 @@ Deno.test("GET /v1/withdrawals/estimate takes a body, a query, or both, and POST
   } finally {
     await server.shutdown();
   }
+  const names = new Map([["account", funded.account], ["address", OUTSIDE]]);
+  const page = "docs/guide/withdrawals.md";
+  const examples = await examplesOf(page);
+  deepEqual(examples.map(({ path }) => path), [ESTIMATE, "/v1/withdrawals"]);
+  for (const example of examples) await runExample(funded.realm, names, page, example);
 });
 
 Deno.test("an estimate rises with the speed and needs recent prices of a configured chain", async () => {
