@@ -20,6 +20,9 @@ const TAGGED: readonly Part["is"][] = [
   "platform",
   "trailer",
 ];
+const ANOTHER_KEY =
+  "the backup was made under another PLATFORM_KEY than this one, or was changed: set the key of its " +
+  "installation (PLATFORM_KEY or PLATFORM_KEY_PREVIOUS; embedded: the file DATA_DIR/platform_key)";
 const DAMAGED = "the backup is damaged, truncated, or no backup";
 
 /** Writes the frames of a backup. */
@@ -113,10 +116,7 @@ export function readFrames(
       isOfPreviousKey ||= present.decrypt("backup", backup!, content) === null;
       return;
     }
-    refuse(
-      "the backup was made under another PLATFORM_KEY than this one, or was changed: set the key of " +
-        "its installation (PLATFORM_KEY or PLATFORM_KEY_PREVIOUS; embedded: the file DATA_DIR/platform_key)",
-    );
+    refuse(ANOTHER_KEY);
   }
   async function read(
     { kind, content }: { kind: number; content: Uint8Array },
