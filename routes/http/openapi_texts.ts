@@ -50,6 +50,8 @@ export const TAGS: Readonly<Record<string, string>> = {
   "Fungible tokens": "Tokens on chains: deployed and registered.",
   "Messages": "E-mails, texts and WhatsApp messages.",
   "Chains": "Assets, and the chains that this installation follows.",
+  "External ramps": "Accounts at exchanges, and transfers from and to them.",
+  "Search": "Entities found by ids, whole keys and the beginnings of names.",
   "Solvency": "The balances on the chains, compared with the ledger's liabilities.",
   "Statistics": "What a realm moved over time, and how long it took.",
   "Stops": "Emergency stops.",

@@ -33,6 +33,7 @@ export function describeWebhooks(
         operationId: `on${type.split(/[._]/).map(capitalised).join("")}`,
         tags: ["Events"],
         summary,
+        security: [], // A delivery carries no key: its signature says who sent it.
         parameters: PARAMETERS,
         requestBody: {
           required: true,

@@ -26,6 +26,10 @@ test("GET /v1/openapi.json is a valid OpenAPI 3.1 document of every route", asyn
   const result = await new Validator().validate(structuredClone(body));
   deepEqual(result.errors ?? [], []);
   ok(result.valid);
+  for (const { name, description } of body.tags) ok(description, `tag ${name}`);
+  const operations = [body.paths, body.webhooks].flatMap((item) => Object.values(item))
+    .flatMap((methods) => Object.values(methods as Record<string, { security?: unknown }>));
+  deepEqual(operations.filter(({ security }) => security === undefined), []);
   for (const route of allRoutes()) {
     const operation = body.paths[route.path]?.[route.method.toLowerCase()];
     ok(operation, `${route.method} ${route.path}`);
