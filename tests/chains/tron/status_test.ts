@@ -3,6 +3,7 @@ import { deepEqual, equal, ok } from "node:assert/strict";
 import * as ethers from "ethers";
 import type { Chain } from "../../../workers/chains/chain.ts";
 import type { Signed } from "../../../workers/chains/outgoing.ts";
+import { absenceOf } from "../../../workers/chains/tron/expiry_proof.ts";
 import { readSigned } from "../../../workers/chains/tron/transaction.ts";
 import { newTronParty, richTron, toHex } from "../../support/nodes/tron/wallet.ts";
 import type { TronNode } from "../../support/nodes/tron/node.ts";
@@ -36,6 +37,11 @@ function erasing(bytes: Signed): TronTrick {
     const transactions = block.transactions?.filter(({ txID }) => txID !== bytes.hash);
     return { ...block, transactions };
   };
+}
+
+/** Refers to a block by its id. */
+function referenceTo(id: string) {
+  return { refBlockBytes: id.slice(12, 16), refBlockHash: id.slice(16, 32) };
 }
 
 async function expire(node: TronNode): Promise<void> {
@@ -206,6 +212,37 @@ Deno.test("a payment is dropped beyond its expiry where the chain has lost the b
   node.asked.length = 0;
   await failsAs("unavailable", ask(await play.open([node.url]), bytes));
   ok(node.asked.length < 100, `${node.asked.length} questions where all blocks are of one time`);
+});
+
+Deno.test("the expiry of a payment of a year ago is proven by as few questions as one of a month ago", async () => {
+  const began = 1_700_000_000_000;
+  const made = 20_000_000;
+  let asked = 0;
+  const idOf = (height: number) => Math.max(0, height).toString(16).padStart(16, "0").repeat(4);
+  const blockOf = (number: number) => ({
+    blockID: idOf(number),
+    block_header: {
+      raw_data: { number, timestamp: began + number * 3_000, parentHash: idOf(number - 1) },
+    },
+  });
+  const peer = {
+    name: "a",
+    request({ body }: { body: { id_or_num?: string; num?: number } }) {
+      asked++;
+      return Promise.resolve(blockOf(Number(body.id_or_num ?? body.num)));
+    },
+  } as never;
+  const expiration = BigInt(began + (made + 30) * 3_000);
+  const old = { hash: "f".repeat(64), expiration, ...referenceTo(idOf(made)) } as never;
+  for (const blocks of [864_000, 10_512_000]) {
+    asked = 0;
+    const height = made + blocks;
+    const final = { height, hash: idOf(height), parentHash: idOf(height - 1) };
+    const timeMs = began + height * 3_000;
+    const { height: beyond } = await absenceOf(peer, old, { ...final, time: timeMs / 1000, timeMs });
+    equal(beyond, made + 31);
+    ok(asked < 80, `${asked} questions`);
+  }
 });
 
 Deno.test("one node of three that invents or hides a payment decides nothing", async () => {

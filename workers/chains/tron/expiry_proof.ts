@@ -18,6 +18,8 @@ const REFERENCES = 65_536;
 const BLOCKS_MAX = 500;
 /** No block takes a transaction that is to be valid for longer: it refers to the last such height before, or the one before that. */
 const VALID_MOST_MS = 86_400_000n;
+/** Heights that a transaction may refer to and that are read one after the other, before a time is searched instead. */
+const REFERRED_MAX = 8;
 /** Blocks are at least so far apart. */
 const APART_MS = 3_000;
 /** Blocks that are asked for to find one by its time: halving what lies between takes fewer. */
@@ -60,7 +62,8 @@ export async function absenceOf(
 
 /**
  * Finds the block that a transaction refers to: no block up to it can hold the transaction. Null where the chain has others
- * at each height that it may refer to: none of its blocks can hold it at all.
+ * at each height that it may refer to: none of its blocks can hold it at all. The block is older than the end of its
+ * validity: of what ended long ago that one is searched first, as there is such a height for each two days since.
  */
 async function referred(
   peer: Peer,
@@ -68,8 +71,10 @@ async function referred(
   final: TronBlock,
 ): Promise<TronBlock | null> {
   const rest = parseInt(refBlockBytes, 16);
-  let height = final.height - (final.height - rest) % REFERENCES;
-  if (height > final.height) height -= REFERENCES;
+  const isOld = BigInt(final.timeMs) - expiration > BigInt(REFERRED_MAX * REFERENCES * APART_MS);
+  const last = isOld ? await lastUpTo(peer, Number(expiration), final) : final;
+  let height = last.height - (last.height - rest) % REFERENCES;
+  if (height > last.height) height -= REFERENCES;
   for (; height >= 0; height -= REFERENCES) {
     const block = await shown(peer, height);
     if (block.hash.slice(16, 32) === refBlockHash) return block;
