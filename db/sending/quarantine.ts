@@ -22,9 +22,13 @@ export async function quarantineRamps(
 
 /**
  * States that all ramps in quarantine are in it from now on: a backup may be of a time when they were in
- * another one. The time of its chain is noted anew.
+ * another one. The time of its chain is noted anew, and what was told of lost payments in that one is told in this one.
  */
 export async function renewQuarantines(tx: Tx, at: number): Promise<void> {
+  await tx`
+    update displaced_orders d set told_at = greatest(told_at, ${at})
+    from ramps r where r.account = d.ramp and r.quarantined is not null
+      and extract(epoch from d.told_at) * 1000 >= floor((r.quarantined ->> 'at')::float8) - 1`;
   await tx`
     update ramps set quarantined = (quarantined - 'block_time' - 'block_count')
       || jsonb_build_object('at', greatest((quarantined ->> 'at')::float8, ${at}::float8))

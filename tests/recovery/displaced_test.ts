@@ -3,7 +3,7 @@ import { deepEqual, equal, fail, match, ok } from "node:assert/strict";
 import { reading } from "../../db/transaction.ts";
 import { reportDisplaced } from "../../domain/recovery/displaced_orders.ts";
 import { openDisplaced, paidOut } from "../support/displaced_nonces.ts";
-import { reconcile } from "../support/installation.ts";
+import { haltRealm, reconcile } from "../support/installation.ts";
 import { isKilled, isKilledOnce } from "../support/killed_reconcile.ts";
 import {
   cancelSigned,
@@ -71,6 +71,7 @@ Deno.test("a withdrawal on Ethereum that is DONE, and in whose place a reorganis
     read.history.at(-1).reason,
     `${hash} took the place of ${done.chain.hash}, which the chain has lost: no transaction pays it`,
   );
+  await haltRealm(realm); // as where a backup of this time is restored
   const [ended] = await reconcile(realm, nobody);
   deepEqual([ended.lifted, ended.obstacles, ended.taken], [true, [], []]);
   deepEqual(ended.displaced, [
