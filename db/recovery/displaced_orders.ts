@@ -139,6 +139,37 @@ export async function selectIsWanted(db: Db, hash: string): Promise<boolean> {
   return rows.length > 0;
 }
 
+/** What is sent again here, because the chain has lost it. */
+export interface SentAgain {
+  count: number;
+  /** The hash of one of them. */
+  first: string | null;
+}
+
+/**
+ * Counts the payments that are done, are sent again here, and that no block has, as deep as a payment must be below a height:
+ * those with a nonce, and those whose coins the chain shows as unspent.
+ */
+export async function countSentAgain(
+  db: Db,
+  { chain, network }: NetworkKey,
+  settled: number,
+): Promise<SentAgain> {
+  const [row] = await db<[SentAgain]>`
+    select count(*)::integer as count, min(k.hash) as first
+    from (select d.hash from displaced_orders d,
+          lateral (select nonce from chain_orders where id = d.order_id offset 0) o
+        where d.chain = ${chain} and d.network = ${network} and d.state = 'lost' and d.done
+          and d.seen_height is null and d.lost_height < ${settled} and o.nonce is not null
+        union
+        select c.kept from coins c
+        where c.chain = ${chain} and c.network = ${network} and c.kept is not null
+          and c.spent_by is null and c.height is not null) l,
+      lateral (select hash, late_order_id from order_attempts where hash = l.hash offset 0) k
+    where ${isWanted(db)}`;
+  return row;
+}
+
 /** Selects the order that is done with one of its transactions, and the hashes of all; null where none is. */
 export async function selectDoneWith(
   db: Db,
@@ -153,6 +184,17 @@ export async function selectDoneWith(
     select hash from order_attempts where hash is not null and coalesce(late_order_id, order_id) = ${order.id}
       and (order_id = ${order.id} or late_order_id = ${order.id})`;
   return { order, hashes: rows.map((row) => row.hash) };
+}
+
+/**
+ * Whether a transaction is one of ours whose end tells what it took the place of: it is followed, or a reconciliation is to
+ * book it.
+ */
+export async function selectIsToEnd(tx: Tx, hash: string): Promise<boolean> {
+  const rows = await tx`
+    select from order_attempts k join chain_orders o on o.id = coalesce(k.late_order_id, k.order_id)
+    where k.hash = ${hash} and (k.late and k.late_order_id is null or o.state in ('sent', 'mined'))`;
+  return rows.length > 0;
 }
 
 /** An order that is done with outputs of a transaction, or of what spends these. */

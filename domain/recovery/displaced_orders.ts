@@ -13,10 +13,12 @@ import {
   type DisplacedTold,
   giveCoinsBack,
   lockDisplaced,
+  markDisplacedSeen,
   markReturned,
   passCoinsOn,
   selectDoneWith,
   selectHeirs,
+  selectIsToEnd,
   selectIsTaken,
   selectToldOf,
   type TakenCoins,
@@ -31,7 +33,15 @@ import { deleteUnmadeCoins } from "../../db/sending/utxos.ts";
 import type { Actor } from "../actor.ts";
 import type { OrderRow } from "../sending/chain_orders.ts";
 import { quarantine } from "../sending/quarantine.ts";
-import { backAs, type FoundEntry, paidBy, type SeenPayer, tellPayer, tellUsers } from "./payers.ts";
+import {
+  backAs,
+  type FoundEntry,
+  paidBy,
+  type SeenPayer,
+  showMined,
+  tellPayer,
+  tellUsers,
+} from "./payers.ts";
 
 /** An order whose transaction the chain has lost. */
 export interface Displaced {
@@ -130,6 +140,30 @@ export async function tellUnseen(
 }
 
 /**
+ * Tells of an order whose transaction the chain has lost, and whose nonce another has used, final and as deep as a payment
+ * must be: nodes prove that, and nothing here may know it. One of ours that is to end tells of it itself. Where it is another
+ * transaction of the order, a block has it, which is asked about next.
+ *
+ * @returns the reason of the quarantine; null where nothing was told
+ */
+export async function tellUsed(
+  tx: Tx,
+  actor: Actor,
+  place: NetworkKey,
+  { hash, by, height }: { hash: string; by: string; height: number },
+): Promise<string | null> {
+  const row = await lockDisplaced(tx, hash);
+  if (row?.state !== "lost" || row.seen_height !== null) return null;
+  if (await selectIsToEnd(tx, by)) return null;
+  const paying = (await selectAttempts(tx, row.order)).filter(({ cancels }) => !cancels);
+  if (!paying.some((one) => one.hash === by)) {
+    return await tellLost(tx, actor, place, { hash, by, height });
+  }
+  await markDisplacedSeen(tx, place, [{ hash: by, height }]);
+  return null;
+}
+
+/**
  * Tells of an order whose transaction the chain has lost, and of those that are done with what it would have made. Coins
  * that nothing else has spent are free.
  *
@@ -173,6 +207,7 @@ export async function tellReturned(
     await tellPayer(tx, actor, order, { hash, seen, height, cost });
     return null;
   }
+  await showMined(tx, actor, order, { seen, height });
   const news = [await returnNews(tx, order, row, { seen, height })];
   for (const one of await selectDisplaced(tx, { ...order, hash: seen })) {
     const isOther = one.id !== order.id && one.purpose !== "fill";

@@ -3,7 +3,10 @@
  * which transaction.
  * @module
  */
+import { updateConsolidation } from "../../db/consolidations/consolidations.ts";
+import { updateToken } from "../../db/currencies/tokens.ts";
 import type { Db, Tx } from "../../db/database.ts";
+import { lockSweep, updateSweep } from "../../db/deposits/sweeps.ts";
 import { selectFoundFor } from "../../db/recovery/found_payments.ts";
 import { selectBatched } from "../../db/withdrawals/withdrawal_batches.ts";
 import {
@@ -70,6 +73,7 @@ export async function tellPayer(
   order: OrderRow,
   { hash, seen, height, cost }: SeenPayer,
 ): Promise<void> {
+  await showMined(tx, actor, order, { seen, height });
   const rows = await selectWithdrawals(tx, await paidBy(tx, order));
   const others = rows.filter((row) => shownPayer(row) !== seen);
   const reason = `${backAs(hash, { seen, height })}: it is paid by it`;
@@ -80,6 +84,26 @@ export async function tellPayer(
   }
   for (const row of others) {
     await tellUsers(tx, actor, [row.id], { ...entry, cost: await costIn(tx, row, order, cost) });
+  }
+}
+
+/**
+ * Corrects the transaction that a sweep, a consolidation or a token is shown with: a block has this one of its order. What is
+ * booked stays.
+ */
+export async function showMined(
+  tx: Tx,
+  actor: Actor,
+  { id, purpose, reference_id: of }: OrderRow,
+  { seen: hash, height }: Pick<SeenPayer, "seen" | "height">,
+): Promise<void> {
+  if (of === null) return;
+  if (purpose === "sweep" && (await lockSweep(tx, of))?.order_id === id) {
+    await updateSweep(tx, of, { hash });
+  } else if (purpose === "consolidation") {
+    await updateConsolidation(tx, of, { hash, height }, actor.at);
+  } else if (purpose === "deploy") {
+    await updateToken(tx, of, { hash, updated_at: actor.at });
   }
 }
 

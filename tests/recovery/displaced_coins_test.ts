@@ -271,7 +271,12 @@ Deno.test({
     await mineInstead(funded, await depthOf(funded, chain.hash));
     equal((await resent(funded)).length, 1);
     equal(await reasonOf(funded), null);
+    const warnings = () => rowsOf(funded.realm, "select warning from chain_cursors");
+    const warning =
+      `the chain has lost ${chain.hash}, which is done and is sent again at its old price`;
+    deepEqual(await warnings(), [{ warning }]);
     await follow(funded, 3);
+    deepEqual(await warnings(), [{ warning: null }]);
     deepEqual(await funded.held(to), [COIN]);
     deepEqual([await toldOf(funded, id), await reasonOf(funded)], [[], null]);
     await funded.agree();

@@ -12,14 +12,12 @@ import { type FaultyNode, startFaultyNode } from "../support/nodes/faulty_node.t
 import { hasLitecoind } from "../support/nodes/litecoind.ts";
 import { driftsOf, mineUntil, openRampFixture, type RampFixture } from "../support/ramp_fixture.ts";
 import { rowsOf, type TestRealm } from "../support/realm.ts";
+import { openSwept, rawOf, SENT, untilSent } from "../support/sent_sweeps.ts";
 import { openSolanaFixture } from "../support/solana_deposit_fixture.ts";
 import { COIN, follow, LITECOIN, openUtxoRamp } from "../support/utxo_fixture.ts";
 
 const ETHER = 10n ** 18n;
 const nobody = () => fail("nobody is asked");
-const SENT =
-  "select id as order, hash from chain_orders where purpose = 'sweep' and state = 'sent'";
-
 const CONSUMED = { proof: "consumed", by: `0x${"ab".repeat(32)}`, height: 1 } as const;
 
 /** Gives the sent sweep up, as where nodes show another transaction with its nonce or coins. */
@@ -66,19 +64,6 @@ Deno.test({
     await funded.agree();
   },
 });
-
-/** A ramp of ETH, a virtual account, and a deposit at it whose sweep is in the node's pool. */
-async function openSwept() {
-  const fixture = await openRampFixture({ testnet: false });
-  const { realm, anvil } = fixture;
-  const ramp = await fixture.ramp();
-  const body = { type: "virtual", asset: "ETH", ramp: ramp.id };
-  const virtual = (await realm.admin.send("POST", "/v1/accounts", body)).body.id as string;
-  const { address } = await fixture.address(virtual);
-  await anvil.pool({ to: address, value: ETHER });
-  await mineUntil(fixture, async () => (await rowsOf(realm, SENT)).length > 0);
-  return { fixture, virtual, address, to: ramp.address };
-}
 
 async function assertSwept(fixture: RampFixture, virtual: string): Promise<void> {
   await mineUntil(fixture, async () => (await rowsOf(fixture.realm, OPEN)).length === 0);
@@ -166,29 +151,6 @@ Deno.test("a sweep on Ethereum that is mined late, and loses its block before it
   await fixture.mine(3);
   deepEqual(await driftsOf(fixture), [["ETH", "0"]]);
 });
-
-/** Runs the jobs that wait, until an attempt of the sweep is sent. */
-async function untilSent(realm: TestRealm, besides: readonly string[]): Promise<string> {
-  for (let round = 0; round < 10; round++) {
-    await rowsOf(realm, "update jobs set run_at = now() where state = 'ready'");
-    await realm.drain();
-    const sent = await rowsOf<{ hash: string }>(
-      realm,
-      "select hash from order_attempts where outcome is not null order by attempt desc",
-    );
-    const news = sent.find(({ hash }) => !besides.includes(hash));
-    if (news !== undefined) return news.hash;
-  }
-  throw new Error("nothing is sent");
-}
-
-async function rawOf(realm: TestRealm, hash: string): Promise<string> {
-  const [{ raw }] = await rowsOf<{ raw: string }>(
-    realm,
-    `select raw from order_attempts where hash = '${hash}'`,
-  );
-  return raw;
-}
 
 /** A deposit of which the given-up sweep was mined, and booked, while another one was sent. */
 async function openBeside() {

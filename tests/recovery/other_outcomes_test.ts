@@ -3,7 +3,7 @@ import { deepEqual, equal, fail, match, ok, rejects } from "node:assert/strict";
 import { checkLedger } from "../../domain/audit/ledger_check.ts";
 import { brokenConstraint } from "../../db/errors.ts";
 import { paidOut } from "../support/displaced_nonces.ts";
-import { endAt } from "../support/ended_worker.ts";
+import { signCall } from "../support/evm_by_hand.ts";
 import { OUTSIDE } from "../support/evm_fixture.ts";
 import { dateQuarantines, reconcile } from "../support/installation.ts";
 import { isKilled } from "../support/killed_reconcile.ts";
@@ -13,66 +13,12 @@ import {
   openLateScene,
   quarantineOf,
 } from "../support/late_nonces.ts";
+import { displacedOf, end, mineAgain, warningOf } from "../support/lost_nonces.ts";
 import { type FaultyNode, startFaultyNode } from "../support/nodes/faulty_node.ts";
 import { rowsOf } from "../support/realm.ts";
 
 const COIN = 10n ** 18n;
-/** Code that takes no payment. */
-const REVERT = "0x60006000fd";
 const nobody = () => fail("nobody is asked");
-
-/** A withdrawal that has ended, and its bytes. */
-interface Ended {
-  readonly id: string;
-  readonly order: string;
-  readonly hash: string;
-  readonly raw: string;
-  /** Takes the chain back to before it was mined. */
-  goBack(): Promise<void>;
-}
-
-/** Has a withdrawal end, whose destination takes payments, or none; before its block is scanned, or after. */
-async function end(
-  scene: LateScene,
-  { takes, scanned = true }: { takes: boolean; scanned?: boolean },
-): Promise<Ended> {
-  const { funded, poller } = scene;
-  const { anvil } = funded;
-  const { body: { id } } = await funded.withdraw("1");
-  await endAt("stored", funded.advance);
-  const [made] = await rowsOf<Pick<Ended, "order" | "hash" | "raw">>(
-    funded.realm,
-    `select k.order_id as order, k.hash, k.raw from order_attempts k join chain_orders o on o.id = k.order_id
-      where o.reference_id = $1`,
-    [id],
-  );
-  let fork = await anvil.rpc<string>("evm_snapshot");
-  if (!takes) await anvil.rpc("anvil_setCode", OUTSIDE, REVERT);
-  equal((await funded.finish(id)).status, takes ? "DONE" : "FAILED");
-  if (scanned) await poller.advance();
-  return {
-    ...{ id, ...made },
-    async goBack() {
-      await anvil.rpc("evm_revert", fork);
-      fork = await anvil.rpc<string>("evm_snapshot");
-      await anvil.rpc("anvil_dropAllTransactions");
-    },
-  };
-}
-
-/**
- * Mines it in another block, where its destination takes payments, or none, and has that scanned. A node counts again once it
- * calls a block final above the one that it took back.
- */
-async function mineAgain(
-  scene: LateScene,
-  { raw }: Ended,
-  { takes, blocks = 60 }: { takes: boolean; blocks?: number },
-) {
-  await scene.funded.anvil.rpc("anvil_setCode", OUTSIDE, takes ? "0x" : REVERT);
-  await mineInstead(scene.funded, raw, blocks);
-  for (let round = 0; round < 3; round++) await scene.poller.advance();
-}
 
 /** Two nodes before that of a scene. */
 function openFronts() {
@@ -87,13 +33,6 @@ function openFronts() {
       for (const node of nodes) await node.abort();
     },
   };
-}
-
-async function displacedOf({ funded }: LateScene) {
-  return await rowsOf<{ hash: string; state: string; told: string | null }>(
-    funded.realm,
-    "select hash, state, told from displaced_orders order by hash",
-  );
 }
 
 /** Reconciles, and gives what is told of lost payments; the ledger agrees with itself. */
@@ -195,13 +134,34 @@ Deno.test("a withdrawal on Ethereum that is DONE, whose block the chain loses, a
   await funded.anvil.mine(60);
   for (let round = 0; round < 2; round++) await poller.advance();
   equal(await paidOut(scene), 0n);
+  equal(
+    await warningOf(scene),
+    `the chain has lost ${done.hash}, which is done and is sent again at its old price`,
+  );
   await funded.anvil.mine(60);
   for (let round = 0; round < 3; round++) await poller.advance();
   equal(await paidOut(scene), COIN);
-  equal(await quarantineOf(funded), null);
+  deepEqual([await quarantineOf(funded), await warningOf(scene)], [null, null]);
   deepEqual(await displacedOf(scene), [{ hash: done.hash, state: "returned", told: null }]);
   const { history } = await funded.read(done.id);
   deepEqual(history.filter(({ event }: { event: string }) => event === "found"), []);
+});
+
+Deno.test("a withdrawal on Ethereum that is DONE, whose block the chain loses, and whose nonce one uses then that nothing here has made, is told to its user, and is not asked about for ever", async () => {
+  await using scene = await openLateScene();
+  const { funded, poller } = scene;
+  const { id, hash, goBack } = await end(scene, { takes: true });
+  const rival = await signCall(funded, { to: OUTSIDE, value: 1n });
+  await goBack();
+  await mineInstead(funded, rival, 60);
+  for (let round = 0; round < 3; round++) await poller.advance();
+  equal(await paidOut(scene), 1n);
+  match(await quarantineOf(funded) ?? "none", /used our nonce .*, and nothing here knows of it$/);
+  deepEqual(await displacedOf(scene), [{ hash, state: "displaced", told: "displaced" }]);
+  match(
+    (await funded.read(id)).history.at(-1).reason,
+    new RegExp(`^0x\\w+ took the place of ${hash}, which the chain has lost: no transaction pays it$`),
+  );
 });
 
 for (const fails of [true, false]) {
@@ -304,6 +264,12 @@ Deno.test("a withdrawal on Ethereum ends with the hash and the fee of that of it
     ok(Number(took) > 0);
     equal(told.length, Math.min(2, round + 1));
   }
+  // As where its block was scanned before it was known that the chain had lost the other.
+  const unseen =
+    "update displaced_orders set state = 'lost', seen_hash = null, seen_height = null";
+  await rowsOf(realm, unseen);
+  for (let pass = 0; pass < 2; pass++) await poller.advance();
+  deepEqual(await displacedOf(scene), [{ hash: first.hash, state: "returned", told: null }]);
   equal(await quarantineOf(funded), null);
   equal(await paidOut(scene), COIN);
 });

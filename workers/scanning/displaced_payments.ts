@@ -17,7 +17,12 @@ import {
 } from "../../db/recovery/displaced_orders.ts";
 import { selectQuarantine } from "../../db/sending/quarantine.ts";
 import { reading, writing } from "../../db/transaction.ts";
-import { tellReturned, tellTaken, tellUnseen } from "../../domain/recovery/displaced_orders.ts";
+import {
+  tellReturned,
+  tellTaken,
+  tellUnseen,
+  tellUsed,
+} from "../../domain/recovery/displaced_orders.ts";
 import type { SeenPayer } from "../../domain/recovery/payers.ts";
 import {
   tellFailed,
@@ -25,6 +30,7 @@ import {
   tellSucceeded,
 } from "../../domain/recovery/other_outcomes.ts";
 import { ChainError } from "../chains/chain.ts";
+import { logResent } from "../sending/resent_payments.ts";
 import type { TransactionStatus } from "../chains/outgoing.ts";
 import {
   type Asked,
@@ -127,6 +133,11 @@ async function askOne(work: AttemptSearch, row: DisplacedRow): Promise<string | 
     if (isNowhere) await context.step((tx) => forgetSeenAgain(tx, hash, seen_height));
     return null;
   }
+  if (order.nonce !== null && order.state === "done" && status.state === "dropped") {
+    const { by, height } = status;
+    if (by === null) return null;
+    return await context.step((tx) => tellUsed(tx, actor, place, { hash, by, height }));
+  }
   if (order.nonce !== null && order.state !== "failed" && row.told === null) {
     await sendAgain(work, { order, query }, status);
     return null;
@@ -149,7 +160,7 @@ async function askOne(work: AttemptSearch, row: DisplacedRow): Promise<string | 
  * would. In quarantine a newer database may know that it is not to be sent.
  */
 async function sendAgain(
-  { context, chain }: AttemptSearch,
+  { context, chain, place }: AttemptSearch,
   { order, query: { attempts: [signed] } }: Asked,
   status: TransactionStatus,
 ): Promise<void> {
@@ -160,9 +171,8 @@ async function sendAgain(
     wanted: await selectIsWanted(db, signed.hash),
   }));
   if (quarantined !== null || !wanted) return;
-  const { outcome, obstacle } = await chain.broadcast(signed);
-  const told = { order: order.id, hash: signed.hash, outcome, obstacle };
-  context.log("warn", "a payment that is done, and that the chain has lost, is sent again", told);
+  const sent = { order: order.id, hash: signed.hash };
+  logResent(context, place, sent, await chain.broadcast(signed));
 }
 
 /** Another fee was paid than is booked: the difference is one of solvency. */

@@ -11,6 +11,7 @@ import {
   updateScanState,
   updateWarning,
 } from "../../db/chains/cursors.ts";
+import { countSentAgain } from "../../db/recovery/displaced_orders.ts";
 import { selectTold } from "../../db/sending/late_attempts.ts";
 import { countSpenderless } from "../../db/sending/utxos.ts";
 import { countUnconfirmed } from "../../db/deposits/deposit_proofs.ts";
@@ -23,7 +24,7 @@ import { halt, recordRange, rollBack, WINDOW } from "../../domain/deposits/scan_
 import { reviveSweeps } from "../../domain/deposits/sweeps.ts";
 import type { WorkerContext } from "../worker_context.ts";
 import { type Chain, ChainError } from "../chains/chain.ts";
-import type { Head, Scanned, WatchList } from "../chains/observations.ts";
+import type { Block, Head, Scanned, WatchList } from "../chains/observations.ts";
 import { settleDeposits, UNCONFIRMED } from "./deposit_confirmations.ts";
 import { tellDisplacedPayments } from "./displaced_payments.ts";
 import { balancesBelow } from "./lowered_balances.ts";
@@ -49,8 +50,8 @@ const RANGE_TRANSFERS = 500;
 /** Most blocks that a lone node may gain at once, and in addition for each second. */
 const JUMP_BLOCKS = 100_000;
 const BLOCKS_PER_S_MAX = 10;
-/** Heights around one that may have no block any more. */
-const AROUND = 64;
+/** Heights on each side of one that may have no block any more, until one has a block. */
+const AROUND: readonly number[] = [1, 8, 64];
 /** With more addresses, nodes filter logs by token contracts instead of by addresses. */
 const ANY_TOKEN_ADDRESSES = 400;
 
@@ -124,7 +125,7 @@ async function readNewBlocks(
     await askTold({ context, chain, place });
     await tellDisplacedPayments({ context, chain, place }, reached);
   }
-  await warn(context, chain, known);
+  await warn(context, chain, known, reached + 1 - depth);
   if (caughtUp) return "caught up";
   return reached > start.height ? "more" : "stuck";
 }
@@ -138,11 +139,17 @@ function assertPlausible(chain: Chain, head: Head, known: CursorRow, now: number
   throw new ChainError("unavailable", `the newest block is ${ahead}`);
 }
 
-/** Records problems for operators: nodes that contradict each other, deposits that wait. */
-async function warn(context: WorkerContext, chain: Chain, known: CursorRow): Promise<void> {
+/** Records problems for operators: nodes that contradict each other, payments that the chain has lost, deposits that wait. */
+async function warn(
+  context: WorkerContext,
+  chain: Chain,
+  known: CursorRow,
+  settled: number,
+): Promise<void> {
   const of = { ramps: null, limit: TOLD_MAX };
   const warning = warningOf({
     told: await reading(context.pool, (db) => selectTold(db, known, of)),
+    again: await reading(context.pool, (db) => countSentAgain(db, known, settled)),
     gone: chain.traits.coins ? await reading(context.pool, (db) => countSpenderless(db, known)) : 0,
     unconfirmed: await reading(context.pool, (db) => countUnconfirmed(db, known, UNCONFIRMED)),
     reports: chain.reports(),
@@ -265,7 +272,7 @@ async function findCommonBlock(
   head: Head,
 ): Promise<CursorRow | null> {
   const here = await chain.block(cursor.height);
-  if (here === null && !await isSkipped(chain, cursor.height, head)) {
+  if (here === null && !await isSkipped(chain, cursor, head)) {
     throw new ChainError("unavailable", "the node lost a block it has shown");
   }
   if (here?.hash === cursor.hash) return cursor;
@@ -299,15 +306,31 @@ async function findCommonBlock(
   return { ...cursor, height: ancestor.height, hash: ancestor.hash };
 }
 
-/** Whether no block is at a height, where some heights have none: the links of those around it prove that. */
-async function isSkipped(chain: Chain, height: number, head: Head): Promise<boolean> {
+/**
+ * Whether no block is at the cursor's height, where some heights have none: the links of those around it prove that. The one
+ * above is read first, as it names the cursor's block where nodes only lack that one, at each pass.
+ */
+async function isSkipped(
+  chain: Chain,
+  { height, hash }: Pick<CursorRow, "height" | "hash">,
+  head: Head,
+): Promise<boolean> {
   if (head.count === undefined) return false;
-  const [from, to] = [Math.max(0, height - AROUND), Math.min(head.height, height + AROUND)];
-  const heights: number[] = [];
   const nothing = { addresses: new Set<string>(), inputs: new Set<string>(), contracts: null };
-  for await (const { block } of chain.scan(from, to, nothing)) heights.push(block.height);
-  return !heights.includes(height) && heights.some((one) => one < height) &&
-    heights.some((one) => one > height);
+  async function read(from: number, to: number): Promise<Block[]> {
+    const scanned = await Array.fromAsync(chain.scan(Math.max(0, from), to, nothing));
+    return scanned.map(({ block }) => block);
+  }
+  let above: Block | undefined;
+  for (const far of AROUND) {
+    above ??= (await read(height + 1, Math.min(head.height, height + far)))[0];
+  }
+  if (above === undefined || above.parentHash === hash) return false;
+  for (const far of AROUND) {
+    const [lowest, ...others] = await read(height - far, above.height);
+    if (lowest.height < height) return others.every((one) => one.height !== height);
+  }
+  return false;
 }
 
 function networkFields({ chain, network }: CursorRow): { chain: string; network: string } {

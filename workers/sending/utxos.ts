@@ -25,6 +25,7 @@ import {
 import type { ChainNetwork } from "../../domain/chains/networks.ts";
 import type { WorkerContext } from "../worker_context.ts";
 import { type Chain, ChainError } from "../chains/chain.ts";
+import { logResent } from "./resent_payments.ts";
 import { signedOf } from "./signing.ts";
 import type { CoinSpender, CoinState, CoinWitness } from "../chains/coins.ts";
 
@@ -67,9 +68,9 @@ async function resendLost(
 ): Promise<void> {
   const lost = await reading(context.pool, (db) => selectLostPayments(db, place, RESENT_MAX));
   for (const one of lost) {
-    const { outcome, obstacle } = await chain.broadcast(signedOf(one));
-    const told = { ...place, order: one.order_id, hash: one.hash, outcome, obstacle };
-    context.log("warn", "a payment that was done is in no block any more: sent again", told);
+    const signed = signedOf(one);
+    const sent = { order: one.order_id, hash: signed.hash };
+    logResent(context, place, sent, await chain.broadcast(signed));
   }
 }
 
