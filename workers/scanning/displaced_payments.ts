@@ -126,7 +126,15 @@ async function askOne(work: AttemptSearch, row: DisplacedRow): Promise<string | 
         : tellFailed(tx, actor, place, again);
     });
   }
-  if (status.state === "mined") return null; // it waits to be deep enough
+  const isSentAgain = order.nonce !== null && order.state === "done" && row.told === null;
+  if (status.state === "mined") {
+    // It waits to be deep enough; but what one node alone tells must not keep it from being sent again.
+    if (status.confirmations > 0 || status.lacking !== true) return null;
+    if (seen_height === null) {
+      if (isSentAgain) await sendAgain(work, { order, query }, status);
+      return null;
+    }
+  }
   if (seen_height !== null) {
     // Otherwise one node could keep it from being sent again.
     const isNowhere = isDropped(status) || await isReadWithout(work, seen, of);
@@ -138,7 +146,7 @@ async function askOne(work: AttemptSearch, row: DisplacedRow): Promise<string | 
     if (by === null) return null;
     return await context.step((tx) => tellUsed(tx, actor, place, { hash, by, height }));
   }
-  if (order.nonce !== null && order.state !== "failed" && row.told === null) {
+  if (isSentAgain) {
     await sendAgain(work, { order, query }, status);
     return null;
   }
@@ -164,7 +172,7 @@ async function sendAgain(
   { order, query: { attempts: [signed] } }: Asked,
   status: TransactionStatus,
 ): Promise<void> {
-  const isLacking = status.state === "unseen" || status.state === "pending" && status.lacking;
+  const isLacking = status.state === "unseen" || "lacking" in status && status.lacking;
   if (!isLacking) return;
   const { quarantined, wanted } = await reading(context.pool, async (db) => ({
     quarantined: await selectQuarantine(db, order.ramp),
