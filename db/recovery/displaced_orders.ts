@@ -98,7 +98,8 @@ export async function selectTaken(
 
 /**
  * Takes what is in a block again that is deep enough, or was lost for long. What was asked about
- * longest ago is taken first; of what never was, that which no block shows. Oldest first.
+ * longest ago is taken first; of what never was, that which no block shows. Oldest first. What no block shows is asked about
+ * more and more seldom after its first ten minutes, down to each ten.
  */
 export async function takeDisplacedDue(
   db: Db,
@@ -112,6 +113,8 @@ export async function takeDisplacedDue(
       where chain = ${chain} and network = ${network} and state in ('lost', 'replaced', 'displaced')
         and (seen_height is not null or state = 'lost' and (done or told = 'succeeded'))
         and coalesce(seen_height, lost_height + 1) <= ${of.settled}
+        and (seen_height is not null or asked_at is null
+          or asked_at + least(interval '10 minutes', (asked_at - created_at) / 10 - interval '1 minute') <= ${of.at})
       order by asked_at nulls first, seen_hash is not null, coalesce(seen_height, lost_height), hash
       limit ${of.limit})
     returning ${db.unsafe(ROW)}`;

@@ -90,6 +90,14 @@ Deno.test("of payments on Tron that the chain has lost, those are asked about fi
   deepEqual(asked.slice(0, 4), ["lost1", "lost2", "lost3", "lost4"]);
   deepEqual(asked.slice(4, 6).toSorted(), ["lost1", "lost5"]);
   deepEqual([...new Set(asked)].length, 5);
+  const hoursAfter = async (hours: number, minutes: number) => {
+    const at = Date.now() + hours * 3_600_000 + minutes * 60_000;
+    const all = { settled: height, limit: 20 };
+    return (await realm.command((tx) => takeDisplacedDue(tx, place, { ...all, at }))).length;
+  };
+  const pauses: number[] = [];
+  for (const minutes of [0, 5, 11]) pauses.push(await hoursAfter(3, minutes));
+  deepEqual(pauses, [5, 0, 5], "what was lost for long is asked about each ten minutes");
 });
 
 Deno.test("after a reorganisation on Tron that is deeper than the stored blocks, nodes are asked about those payments alone that blocks do not show again, or others than before, and those are told that are lost", async () => {
