@@ -327,8 +327,8 @@ async function isSkipped(
   }
   if (above === undefined || above.parentHash === hash) return false;
   for (const far of AROUND) {
-    const [lowest, ...others] = await read(height - far, above.height);
-    if (lowest.height < height) return others.every((one) => one.height !== height);
+    const heights = (await read(height - far, above.height)).map((one) => one.height);
+    if (heights.some((one) => one < height)) return !heights.includes(height);
   }
   return false;
 }
