@@ -10,6 +10,7 @@ import {
   openConsolidatingRamp,
   openConsolidation,
 } from "../support/consolidation_fixture.ts";
+import { depthOf, mineInstead } from "../support/lost_coins.ts";
 import { hasLitecoind, startLitecoind } from "../support/nodes/litecoind.ts";
 import { rowsOf } from "../support/realm.ts";
 import { newParty } from "../chains/bitcoin/fixture.ts";
@@ -208,6 +209,16 @@ Deno.test({
     await agrees(fixture);
     const late = await send("POST", path, { speed: "fast", max_fee_rate: "0.0002" });
     deepEqual([late.status, late.body.code], [409, "version.conflict"]);
+    const [{ raw }] = await rowsOf<{ raw: string }>(
+      fixture.realm,
+      "select raw from order_attempts where hash = $1",
+      [first.hash],
+    );
+    await mineInstead(fixture, await depthOf(fixture, replaced.chain.hash), raw);
+    await fixture.mine(2);
+    await fixture.mine();
+    const { chain } = await fixture.read(id);
+    deepEqual([chain.hash, chain.block <= done.chain.block], [first.hash, true], "what is mined");
   },
 });
 
