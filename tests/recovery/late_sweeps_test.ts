@@ -10,7 +10,7 @@ import { keepBack } from "../support/kept_payments.ts";
 import { isKilled } from "../support/killed_reconcile.ts";
 import { type FaultyNode, startFaultyNode } from "../support/nodes/faulty_node.ts";
 import { hasLitecoind } from "../support/nodes/litecoind.ts";
-import { driftsOf, mineUntil, openRampFixture, type RampFixture } from "../support/ramp_fixture.ts";
+import { driftsOf, mineUntil, type RampFixture } from "../support/ramp_fixture.ts";
 import { rowsOf, type TestRealm } from "../support/realm.ts";
 import { openSwept, rawOf, SENT, untilSent } from "../support/sent_sweeps.ts";
 import { openSolanaFixture } from "../support/solana_deposit_fixture.ts";

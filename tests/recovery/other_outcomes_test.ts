@@ -160,7 +160,9 @@ Deno.test("a withdrawal on Ethereum that is DONE, whose block the chain loses, a
   deepEqual(await displacedOf(scene), [{ hash, state: "displaced", told: "displaced" }]);
   match(
     (await funded.read(id)).history.at(-1).reason,
-    new RegExp(`^0x\\w+ took the place of ${hash}, which the chain has lost: no transaction pays it$`),
+    new RegExp(
+      `^0x\\w+ took the place of ${hash}, which the chain has lost: no transaction pays it$`,
+    ),
   );
 });
 
@@ -265,8 +267,7 @@ Deno.test("a withdrawal on Ethereum ends with the hash and the fee of that of it
     equal(told.length, Math.min(2, round + 1));
   }
   // As where its block was scanned before it was known that the chain had lost the other.
-  const unseen =
-    "update displaced_orders set state = 'lost', seen_hash = null, seen_height = null";
+  const unseen = "update displaced_orders set state = 'lost', seen_hash = null, seen_height = null";
   await rowsOf(realm, unseen);
   for (let pass = 0; pass < 2; pass++) await poller.advance();
   deepEqual(await displacedOf(scene), [{ hash: first.hash, state: "returned", told: null }]);

@@ -21,7 +21,9 @@ const WARNING_MAX = 500;
  * Writes problems, the gravest first. Each kind that concerns money is one short line, however many there are of it, so
  * that none pushes another out; reports of nodes fill the rest. Null where there are no problems.
  */
-export function warningOf({ told, again, gone, unconfirmed, reports }: ChainProblems): string | null {
+export function warningOf(
+  { told, again, gone, unconfirmed, reports }: ChainProblems,
+): string | null {
   const [first, ...others] = told;
   const warnings = [
     ...(first === undefined ? [] : [

@@ -239,7 +239,11 @@ Deno.test("the expiry of a payment of a year ago is proven by as few questions a
     const height = made + blocks;
     const final = { height, hash: idOf(height), parentHash: idOf(height - 1) };
     const timeMs = began + height * 3_000;
-    const { height: beyond } = await absenceOf(peer, old, { ...final, time: timeMs / 1000, timeMs });
+    const { height: beyond } = await absenceOf(peer, old, {
+      ...final,
+      time: timeMs / 1000,
+      timeMs,
+    });
     equal(beyond, made + 31);
     ok(asked < 80, `${asked} questions`);
   }
