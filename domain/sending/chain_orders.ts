@@ -299,6 +299,8 @@ async function withdrawBytes(
   const made = orphans ? await hashesNotSent(tx, order) : await hashesToWithdraw(tx, order);
   if (made === null) return null;
   if (made.length > 0) await deleteUnmadeCoins(tx, order, made);
+  // What a plan had taken is free for others, whom its last run wakes.
+  if (order.state !== "new") await scheduleOrder(tx, actor, order.id);
   const canceled = await markCanceled(tx, order);
   return { order: canceled, fill: await releaseInputs(tx, actor, canceled) };
 }

@@ -34,7 +34,7 @@ import {
   selectStolenCoins,
   selectStolenNonces,
 } from "../../db/sending/quarantine.ts";
-import { markWaitingDue } from "../../db/sending/waiting_orders.ts";
+import { markRunningWoken, markWaitingDue } from "../../db/sending/waiting_orders.ts";
 import * as utxos from "../../db/sending/utxos.ts";
 import { updateWithdrawals } from "../../db/withdrawals/withdrawals.ts";
 import { locationOf } from "../../domain/realms/realms.ts";
@@ -86,6 +86,10 @@ const GIVEN: Record<
     (tx) => markWaitingDue(tx, PLACE, { senders: hashes, most: 25, seconds: 15 }),
     { chain_orders: "sender", jobs: "(id|dedupe)" },
   ],
+  markRunningWoken: [(tx) => markRunningWoken(tx, PLACE, { senders: hashes, most: 25 }), {
+    chain_orders: "sender",
+    jobs: "(id|dedupe)",
+  }],
   nextScheduleVersions: [(tx) => nextScheduleVersions(tx, ids), { chain_orders: "id" }],
   markConfirmed: [
     (tx) =>

@@ -1,11 +1,17 @@
 /** Withdrawals that wait for value: what comes wakes them, and their history tells why they wait, within bounds. */
-import { deepEqual, equal, ok } from "node:assert/strict";
+import { deepEqual, equal, ok, rejects } from "node:assert/strict";
 import { selectOrder } from "../../db/sending/chain_orders.ts";
-import { markWaitingDue } from "../../db/sending/waiting_orders.ts";
-import { writing } from "../../db/transaction.ts";
+import { markWaitingDue, selectDueTime } from "../../db/sending/waiting_orders.ts";
+import { reading, writing } from "../../db/transaction.ts";
 import { noteWaiting } from "../../domain/withdrawals/withdrawal_settlement.ts";
 import { refreshFees } from "../../workers/sending/fee_quotes.ts";
-import { wakeBeside, wakeWaiting } from "../../workers/sending/woken_orders.ts";
+import { advanceOrder } from "../../workers/sending/sender.ts";
+import {
+  rescheduleWaiting,
+  wakeBeside,
+  wakeNoteOf,
+  wakeWaiting,
+} from "../../workers/sending/woken_orders.ts";
 import { workerContextOf } from "../support/evm_fixture.ts";
 import { mineUntil, openRampFixture, type RampFixture } from "../support/ramp_fixture.ts";
 import { rowsOf, type TestRealm } from "../support/realm.ts";
@@ -44,22 +50,7 @@ Deno.test("a withdrawal that waits for value is due as soon as value comes to it
   await using _ = fixture;
   using _chains = { [Symbol.dispose]: () => context.chains.close() };
   const { realm, anvil } = fixture;
-  /** Lets all that wait be tried in ten minutes. */
-  const rest = async () => {
-    await rowsOf(
-      realm,
-      `update jobs set run_at = now() + interval '10 minutes', created_at = now() - interval '1 minute',
-        attempts = 0 where state = 'ready'`,
-    );
-  };
-  const due = async (within = "0 s") =>
-    (await rowsOf<{ count: number }>(
-      realm,
-      `select count(*)::integer as count from jobs j join chain_orders o on o.state = 'new'
-          and j.dedupe = o.id || ' ' || o.schedule_version
-        where j.name = 'order.advance' and j.state = 'ready' and j.run_at <= now() + $1::interval`,
-      [within],
-    ))[0].count;
+  const { rest, due } = pausesOf(realm);
 
   await t.step("a balance that rises, by whatever came", async () => {
     await rest();
@@ -105,10 +96,73 @@ Deno.test("a withdrawal that waits for value is due as soon as value comes to it
       equal(await due(), 3);
     }
   });
+  await t.step(
+    "one whose run is under way, soon after that",
+    () => assertRunningWoken(realm, context, ramp.address),
+  );
+  await t.step("one that is canceled, and gave back what it had taken", async () => {
+    await rest();
+    await cancelPlanned(fixture, context, waiting[2]);
+    equal(await due(), 2);
+  });
   await t.step("reasons that alternate", () => assertToldRarely(realm, context, waiting[0]));
   await rest();
   await t.step("one that is paid lets the others try", () => assertEndWakes(fixture, ramp.address));
 });
+
+/** When orders that wait are tried, by their jobs. */
+function pausesOf(realm: TestRealm) {
+  return {
+    /** Lets all that wait be tried in ten minutes. */
+    async rest() {
+      await rowsOf(
+        realm,
+        `update jobs set run_at = now() + interval '10 minutes', created_at = now() - interval '1 minute',
+          attempts = 0 where state = 'ready'`,
+      );
+    },
+    /** Counts those that are due within a time. */
+    async due(within = "0 s") {
+      const [{ count }] = await rowsOf<{ count: number }>(
+        realm,
+        `select count(*)::integer as count from jobs j join chain_orders o on o.state = 'new'
+            and j.dedupe = o.id || ' ' || o.schedule_version
+          where j.name = 'order.advance' and j.state = 'ready' and j.run_at <= now() + $1::interval`,
+        [within],
+      );
+      return count;
+    },
+  };
+}
+
+/** Value that comes while an order is tried lets it be tried again soon; what comes elsewhere does not. */
+async function assertRunningWoken(
+  realm: TestRealm,
+  context: WorkerContext,
+  address: string,
+): Promise<void> {
+  const [{ order, version }] = await rowsOf<{ order: string; version: number }>(
+    realm,
+    "select id as order, schedule_version as version from chain_orders where state = 'new' order by id limit 1",
+  );
+  const row = (await reading(realm.pool, (db) => selectOrder(db, order)))!;
+  for (const [round, sender] of ["elsewhere", address].entries()) {
+    await pausesOf(realm).rest();
+    await rowsOf(
+      realm,
+      "update jobs set state = 'running', attempts = 1 where payload ->> 'order' = $1 and state = 'ready'",
+      [order],
+    );
+    const turn = { order, version: version + round };
+    const note = await wakeNoteOf(context, row, turn);
+    await wakeWaiting(context, PLACE, [sender]);
+    await rescheduleWaiting(context, turn, { note, delayMs: HOUR_MS });
+    const next = { order, version: turn.version + 1 };
+    const due = Date.parse((await reading(realm.pool, (db) => selectDueTime(db, next)))!);
+    deepEqual([due - Date.now() < 16_000, due > Date.now()], [sender === address, true], sender);
+    await rowsOf(realm, "update jobs set state = 'done' where state = 'running'");
+  }
+}
 
 async function assertToldRarely(
   realm: TestRealm,
@@ -143,9 +197,40 @@ async function assertToldRarely(
   deepEqual(spell.slice(-2).map(({ reason }) => reason).toSorted(), ["reason 0", "reason 1"]);
 }
 
+/** Cancels a withdrawal after its order was planned, and does what that orders. */
+async function cancelPlanned(
+  { realm, anvil }: RampFixture,
+  context: WorkerContext,
+  withdrawal: string,
+): Promise<void> {
+  const turnOf = async () =>
+    (await rowsOf<{ order: string; version: number; sender: string; state: string }>(
+      realm,
+      `select o.id as order, schedule_version as version, o.sender, state from chain_orders o
+        join withdrawals w on w.order_id = o.id where w.id = $1`,
+      [withdrawal],
+    ))[0];
+  const { sender, ...turn } = await turnOf();
+  await anvil.rpc("anvil_setBalance", sender, `0x${ETHER.toString(16)}`);
+  const lost = new Error("the worker is lost");
+  await rejects(
+    advanceOrder({ ...context, actor: { ...context.actor, at: Date.now() } }, turn, (passed) => {
+      if (passed === "planned") throw lost;
+    }),
+    lost,
+  );
+  await anvil.rpc("anvil_setBalance", sender, "0x0");
+  const canceled = await realm.admin.send("POST", `/v1/withdrawals/${withdrawal}/cancel`);
+  equal(canceled.status, 200, canceled.text);
+  const due =
+    "select from jobs where payload ->> 'order' = $1 and state = 'ready' and run_at <= now()";
+  equal((await rowsOf(realm, due, [turn.order])).length, 1);
+  await advanceOrder(context, await turnOf());
+}
+
 async function assertEndWakes({ realm, anvil, mine }: RampFixture, address: string): Promise<void> {
   const newest = "select max(id::text) from chain_orders where state = 'new'";
-  const open = "select from withdrawals where status <> 'DONE'";
+  const open = "select from withdrawals where status = 'PROCESSING'";
   await anvil.rpc("anvil_setBalance", address, `0x${(3n * ETHER).toString(16)}`);
   // Nothing rises any more: what wakes the others is the end of the first.
   await rowsOf(realm, "update onchain_balances set amount = $1", [`${3n * ETHER}`]);

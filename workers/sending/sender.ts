@@ -22,7 +22,6 @@ import {
   type OrderRow,
   releaseInputs,
   renewOrder,
-  rescheduleOrder,
 } from "../../domain/sending/chain_orders.ts";
 import { reviveOrders } from "../../domain/sending/forgotten_orders.ts";
 import {
@@ -60,7 +59,7 @@ import {
 } from "./order_work.ts";
 import { bidAnew, fillGaps, unblock } from "./stuck_orders.ts";
 import { WAIT_MS, waitFor } from "./waiting_orders.ts";
-import { wakeBeside } from "./woken_orders.ts";
+import { rescheduleWaiting, wakeBeside, wakeNoteOf } from "./woken_orders.ts";
 
 const POLL_MS = 5_000;
 /** After an hour an order runs less often. */
@@ -72,18 +71,21 @@ const NOT_FINAL = "its block is deep enough, and nodes do not call it final yet"
 const CANCELED =
   "a transaction that moves nothing took its place: no node took it, it held up others, or nothing was left";
 
-/** Runs an order once. The run ends, and writes nothing more, once another was scheduled. */
+/** Runs an order once; of a canceled one, those that wait beside it. It writes nothing more once another run was scheduled. */
 export async function advanceOrder(
   context: WorkerContext,
   seen: Turn,
   onCheckpoint: OnCheckpoint = () => {},
 ): Promise<void> {
   const order = await reading(context.pool, (db) => selectOrder(db, seen.order));
-  if (order === null || order.schedule_version !== seen.version || !isOpen(order)) return;
+  if (order === null || order.schedule_version !== seen.version) return;
+  if (order.state === "canceled") return await wakeBeside(context, order);
+  if (!isOpen(order)) return;
+  const note = await wakeNoteOf(context, order, seen);
   try {
     const delayMs = await advance(context, order, { turn: seen, onCheckpoint });
     if (delayMs === null) return;
-    await context.step((tx) => rescheduleOrder(tx, context.actor, seen, Date.now() + delayMs));
+    await rescheduleWaiting(context, seen, { note, delayMs });
   } catch (error) {
     if (!(error instanceof Outdated)) throw error;
     context.log("debug", "outdated run of an order", { order: seen.order, version: seen.version });

@@ -15,6 +15,7 @@ import { type Chain, ChainError } from "../chains/chain.ts";
 import { type Plan, readPlan, type Signed } from "../chains/outgoing.ts";
 import { noteWaiting } from "../../domain/withdrawals/withdrawal_settlement.ts";
 import { type OrderWork, Outdated, stepInTurn } from "./order_work.ts";
+import { wakeBeside } from "./woken_orders.ts";
 
 /**
  * Refuses to continue with an order that may not be signed now.
@@ -123,6 +124,7 @@ async function giveUpPlan(work: OrderWork): Promise<OrderRow> {
 async function holdBack(work: OrderWork, order: OrderRow, reason: string): Promise<OrderRow> {
   if (order.state !== "planned") return await holdInTurn(work, reason);
   await stepInTurn(work, (tx, current) => unplanOrder(tx, work.context.actor, current));
+  await wakeBeside(work.context, order);
   throw new ChainError("held", reason);
 }
 

@@ -1,8 +1,17 @@
 /** Orders that wait for value, and are tried at once when some has come. @module */
-import { markWaitingDue } from "../../db/sending/waiting_orders.ts";
-import { writing } from "../../db/transaction.ts";
-import type { OrderRow, PaymentRequest } from "../../domain/sending/chain_orders.ts";
+import {
+  markRunningWoken,
+  markWaitingDue,
+  selectDueTime,
+} from "../../db/sending/waiting_orders.ts";
+import { reading, writing } from "../../db/transaction.ts";
+import {
+  type OrderRow,
+  type PaymentRequest,
+  rescheduleOrder,
+} from "../../domain/sending/chain_orders.ts";
 import type { WorkerContext } from "../worker_context.ts";
+import type { Turn } from "./order_work.ts";
 
 /**
  * Orders of an address that are tried when value has come there, and seconds that each rests after its last try: anybody
@@ -26,7 +35,35 @@ export async function wakeWaiting(
     most: WOKEN_MAX,
     seconds: REST_S,
   };
+  // First those that run: each reads the note as it schedules its next run, or that is scheduled by then.
+  await writing(pool, (db) => markRunningWoken(db, place, of));
   await writing(pool, (db) => markWaitingDue(db, place, of));
+}
+
+/** Reads what a run of an order that may wait for value compares at its end; null of any other order. */
+export async function wakeNoteOf(
+  { pool }: Pick<WorkerContext, "pool">,
+  { state }: OrderRow,
+  turn: Turn,
+): Promise<string | null> {
+  return state === "new" ? await reading(pool, (db) => selectDueTime(db, turn)) : null;
+}
+
+/**
+ * Schedules the next run of an order after a pause; after the shortest where value has come since the run began.
+ *
+ * @param note as {@link wakeNoteOf} read it when the run began
+ */
+export async function rescheduleWaiting(
+  { actor, step }: Pick<WorkerContext, "actor" | "step">,
+  turn: Turn,
+  { note, delayMs }: { note: string | null; delayMs: number },
+): Promise<void> {
+  await step(async (tx) => {
+    const asks = note !== null && delayMs > REST_S * 1000;
+    const isWoken = asks && await selectDueTime(tx, turn) !== note;
+    await rescheduleOrder(tx, actor, turn, Date.now() + (isWoken ? REST_S * 1000 : delayMs));
+  });
 }
 
 /** Makes orders due that wait for what an order has brought to an address of ours, or no longer takes. */
