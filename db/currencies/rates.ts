@@ -111,15 +111,21 @@ export async function selectRateOf(
   return row.rate;
 }
 
-/** The worth of one unit of an asset in another asset's units; null where rates are unknown. */
+/** The worth of one unit of an asset in another asset's units; null where rates are unknown, or older than some seconds. */
 export async function selectWorth(
   db: Db,
-  of: { asset: string; in: string; currency: string },
+  of: { asset: string; in: string; currency: string; withinS: number },
 ): Promise<string | null> {
   const [row] = await db<{ worth: string | null }[]>`
     select rate_of(${of.asset}, ${of.currency}) / nullif(rate_of(${of.in}, ${of.currency}), 0)
-      as worth`;
-  return row.worth;
+      as worth
+    where not exists (
+      select from unnest(array[${of.asset}, ${of.in}]::text[]) u(name)
+      left join rates r on (r.base, r.currency) = (u.name, ${of.currency})
+      left join currencies c on c.name = u.name and c.deleted_at is null and r.base is null
+      left join rates b on (b.base, b.currency) = (c.base, ${of.currency})
+      where coalesce(r.updated_at, b.updated_at) < clock_timestamp() - make_interval(secs => ${of.withinS}))`;
+  return row?.worth ?? null;
 }
 
 /** Two assets that are compared, and the currencies in which they are, the preferred first. */

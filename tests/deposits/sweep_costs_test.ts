@@ -21,13 +21,25 @@ async function later(fixture: RampFixture, minutes: number): Promise<void> {
   await rowsOf(fixture.realm, `update deposits set updated_at = updated_at - ${ago}`);
 }
 
-Deno.test("dust of a token that has no rate has no gas sent ahead: it waits until there is enough", async () => {
+Deno.test("dust of a token that has no rate, or none of the last day, has no gas sent ahead: it waits until there is enough", async () => {
   await using fixture = await openRampFixture({ testnet: false });
   const { anvil } = fixture;
   const token = await installToken(anvil, "USDC");
   const ramp = await fixture.ramp("USDC");
   const deposit = await fixture.address(ramp.id);
   await anvil.pool({ to: ramp.address, value: ETHER });
+  /** Rates of three days ago by which a token's unit is worth so many coins. */
+  const rate = async (worth: string) => {
+    await rowsOf(
+      fixture.realm,
+      `insert into rates (base, currency, rate, source, updated_at)
+        select base, $2, case base when 'USDC' then $1::numeric else 1 end, 'manual', now() - interval '3 days'
+        from unnest(array['USDC', 'ETH']) base
+        on conflict (base, currency) do update set rate = excluded.rate`,
+      [worth, "USD"],
+    );
+  };
+  await rate("1000000");
   for (const amount of [1n, 499_998n, 1n]) {
     await token.pay(deposit.address, amount);
     await fixture.mine(3);
@@ -37,6 +49,7 @@ Deno.test("dust of a token that has no rate has no gas sent ahead: it waits unti
   }
   equal((await fixture.account(deposit.id)).balance.total, "0.5");
   equal(await balanceOf(fixture, ramp.address), ETHER);
+  await rate("0.000000000001");
   await token.pay(deposit.address, 500_000n);
   await mineUntil(fixture, async () => (await fixture.account(ramp.id)).balance.total === "1");
 });

@@ -36,6 +36,11 @@ interface Held {
 const MARGIN = { over: 5n, of: 4n };
 /** The highest cost of sweeping a token of the realm's own, as a multiple of the likely cost. */
 const GAS_FACTOR = 2n;
+/**
+ * Rates that are older tell nothing of what a sweep brings: a deposit would wait that has become worth more, and one be
+ * swept that is worth nothing any more.
+ */
+const RATE_AGE_MAX_S = 86_400;
 
 /** Takes the next step of a deposit account's sweep. */
 export async function sweepJob(
@@ -279,7 +284,7 @@ async function holdingOf(
 }
 
 /**
- * Whether an amount is worth less than the coins that its sweep costs. Without rates, an amount
+ * Whether an amount is worth less than the coins that its sweep costs. Without rates of the last day, an amount
  * below the realm's `sweep_min` of the asset, or below one whole unit, waits for more.
  */
 async function isDust(
@@ -290,7 +295,7 @@ async function isDust(
 ): Promise<boolean> {
   const native = nativeAsset(sweepable.chain as ChainId);
   const currency = context.actor.realm.accountingCurrency;
-  const of = { asset: sweepable.asset, in: native.code, currency };
+  const of = { asset: sweepable.asset, in: native.code, currency, withinS: RATE_AGE_MAX_S };
   const worth = await reading(context.pool, (db) => selectWorth(db, of));
   if (worth === null) {
     const least = context.actor.realm.withdrawals?.[sweepable.asset]?.sweep_min ?? "1";
