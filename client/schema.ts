@@ -6370,6 +6370,8 @@ export interface components {
                 /** @default medium */
                 speed?: components["schemas"]["Speed"];
             };
+            /** @description The most that is paid for fees, in whole units of the account's asset, also where the transaction fails. Refused with `condition.failed` above it. Unset: whatever the fee is. */
+            max_fee?: components["schemas"]["AmountOrZero"];
             /** @default {} */
             data?: components["schemas"]["FreeForm"];
         };
@@ -6401,6 +6403,7 @@ export interface components {
                     value: string;
                 };
             };
+            max_fee: components["schemas"]["Decimal"] | null;
             /** @description An exact decimal. */
             amount: string;
             /** @enum {string} */
@@ -6517,6 +6520,7 @@ export interface components {
                     value?: string;
                 };
             };
+            max_fee?: components["schemas"]["Decimal"] | null;
             /** @description An exact decimal. */
             amount?: string;
             /** @enum {string} */
@@ -6873,6 +6877,8 @@ export interface components {
             account: string;
             asset: string;
             value: components["schemas"]["Decimal"];
+            /** @description Of a withdraw: that of its withdrawal. */
+            max_fee: components["schemas"]["Decimal"] | null;
             address: string | null;
             /**
              * @description `UNCLEAR` waits for a person: the exchange cannot tell what became of it.
@@ -6925,6 +6931,8 @@ export interface components {
                 /** @default medium */
                 speed?: components["schemas"]["Speed"];
             };
+            /** @description The most that is paid for fees, in whole units of the account's asset, also where the transaction fails. Refused with `condition.failed` above it. Unset: whatever the fee is. */
+            max_fee?: components["schemas"]["AmountOrZero"];
             /** @description The address that the exchange is expected to name; with another it fails. */
             address?: string;
             /** @default {} */
@@ -12528,6 +12536,8 @@ export interface operations {
             content: {
                 "application/json": {
                     speed: components["schemas"]["Speed"];
+                    /** @description The most that the fee may be after it, in whole units of the account's asset; it raises that of the withdrawal, which counts where it is unset. */
+                    max_fee?: components["schemas"]["AmountOrZero"];
                 };
             };
         };

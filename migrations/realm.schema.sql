@@ -1590,6 +1590,7 @@ table ramp_transfers (
   expected_address text
   paid_by text
   speed text
+  max_fee numeric
   state text not null default 'new'::text
   block uuid
   asked_at timestamp with time zone
@@ -1632,6 +1633,7 @@ constraint ramp_transfers_external_ramp_fkey FOREIGN KEY (external_ramp) REFEREN
 constraint ramp_transfers_failed CHECK (((state = 'failed'::text) = (error IS NOT NULL)))
 constraint ramp_transfers_hash_check CHECK (((length(hash) >= 1) AND (length(hash) <= 200)))
 constraint ramp_transfers_kind_check CHECK ((kind = ANY (ARRAY['deposit'::text, 'withdraw'::text])))
+constraint ramp_transfers_max_fee_check CHECK ((max_fee >= (0)::numeric))
 constraint ramp_transfers_offered_fee_check CHECK ((offered_fee >= (0)::numeric))
 constraint ramp_transfers_paid_by_check CHECK ((paid_by = ANY (ARRAY['sender'::text, 'receiver'::text])))
 constraint ramp_transfers_pkey PRIMARY KEY (id)
@@ -1642,7 +1644,7 @@ constraint ramp_transfers_state_check CHECK ((state = ANY (ARRAY['new'::text, 'a
 constraint ramp_transfers_tries_check CHECK ((tries >= 0))
 constraint ramp_transfers_unclear CHECK (((state <> 'unclear'::text) OR (reason IS NOT NULL)))
 constraint ramp_transfers_value_check CHECK ((value > (0)::numeric))
-constraint ramp_transfers_withdraw_kind CHECK ((((kind = 'withdraw'::text) = ((paid_by IS NOT NULL) AND (speed IS NOT NULL))) AND ((kind = 'deposit'::text) OR (offered_fee IS NULL)) AND ((kind = 'withdraw'::text) OR ((block IS NULL) AND (withdrawal IS NULL) AND (expected_address IS NULL)))))
+constraint ramp_transfers_withdraw_kind CHECK ((((kind = 'withdraw'::text) = ((paid_by IS NOT NULL) AND (speed IS NOT NULL))) AND ((kind = 'deposit'::text) OR (offered_fee IS NULL)) AND ((kind = 'withdraw'::text) OR ((block IS NULL) AND (withdrawal IS NULL) AND (expected_address IS NULL) AND (max_fee IS NULL)))))
 constraint ramp_transfers_withdrawal_fkey FOREIGN KEY (withdrawal) REFERENCES withdrawals(id)
 constraint ramp_transfers_withdrawn CHECK (((kind <> 'withdraw'::text) OR (state = ANY (ARRAY['new'::text, 'failed'::text])) OR (withdrawal IS NOT NULL) OR (doubtful AND (state = ANY (ARRAY['unclear'::text, 'done'::text])))))
 CREATE INDEX ramp_transfers_address ON ramp_transfers USING btree (address) WHERE ((reference IS NULL) AND (asked_at IS NOT NULL))
@@ -1655,7 +1657,7 @@ CREATE UNIQUE INDEX ramp_transfers_withdrawal ON ramp_transfers USING btree (wit
 CREATE TRIGGER ramp_transfers_begin BEFORE INSERT ON ramp_transfers FOR EACH ROW EXECUTE FUNCTION check_ramp_transfer()
 CREATE TRIGGER ramp_transfers_keep BEFORE UPDATE ON ramp_transfers FOR EACH ROW EXECUTE FUNCTION keep_ramp_transfer()
 CREATE TRIGGER ramp_transfers_noted AFTER INSERT ON ramp_transfers REFERENCING NEW TABLE AS fresh FOR EACH STATEMENT EXECUTE FUNCTION note_new_rows()
-CREATE TRIGGER ramp_transfers_noted_change AFTER UPDATE OF id, external_ramp, exchange, kind, account, asset, value, currency, exchange_network, offered_fee, chain, network, address, expected_address, paid_by, speed, owner, created_at ON ramp_transfers FOR EACH ROW EXECUTE FUNCTION note_changed_row()
+CREATE TRIGGER ramp_transfers_noted_change AFTER UPDATE OF id, external_ramp, exchange, kind, account, asset, value, currency, exchange_network, offered_fee, chain, network, address, expected_address, paid_by, speed, max_fee, owner, created_at ON ramp_transfers FOR EACH ROW EXECUTE FUNCTION note_changed_row()
 CREATE TRIGGER ramp_transfers_noted_end AFTER DELETE ON ramp_transfers FOR EACH ROW EXECUTE FUNCTION note_changed_row()
 CREATE TRIGGER ramp_transfers_stay BEFORE DELETE OR TRUNCATE ON ramp_transfers FOR EACH STATEMENT EXECUTE FUNCTION refuse_change()
 
@@ -2262,6 +2264,7 @@ table withdrawals (
   returned numeric not null default 0
   paid_by text not null
   speed text not null
+  max_fee numeric
   gas_asset text
   gas numeric
   sponsored boolean not null default false
@@ -2300,6 +2303,8 @@ constraint withdrawals_found_whole CHECK (((found_order_id IS NULL) = (found_pay
 constraint withdrawals_gas CHECK (((gas_asset IS NULL) = (gas IS NULL)))
 constraint withdrawals_gas_check CHECK ((gas >= (0)::numeric))
 constraint withdrawals_history_check CHECK ((jsonb_typeof(history) = 'array'::text))
+constraint withdrawals_max_fee CHECK ((fee <= max_fee))
+constraint withdrawals_max_fee_check CHECK ((max_fee >= (0)::numeric))
 constraint withdrawals_order UNIQUE (order_id)
 constraint withdrawals_paid_by_check CHECK ((paid_by = ANY (ARRAY['sender'::text, 'receiver'::text])))
 constraint withdrawals_pkey PRIMARY KEY (id)
@@ -2330,7 +2335,7 @@ CREATE CONSTRAINT TRIGGER withdrawals_covered AFTER INSERT OR UPDATE OF charged,
 CREATE TRIGGER withdrawals_ended BEFORE UPDATE ON withdrawals FOR EACH ROW EXECUTE FUNCTION check_withdrawal()
 CREATE TRIGGER withdrawals_loss AFTER UPDATE OF status ON withdrawals FOR EACH ROW WHEN (((old.status = 'PROCESSING'::text) AND (new.status <> 'PROCESSING'::text) AND (new.gas_asset IS NULL))) EXECUTE FUNCTION note_loss()
 CREATE TRIGGER withdrawals_noted AFTER INSERT ON withdrawals REFERENCING NEW TABLE AS fresh FOR EACH STATEMENT EXECUTE FUNCTION note_new_rows()
-CREATE TRIGGER withdrawals_noted_change AFTER UPDATE OF id, account, ramp, chain, network, sender, destination, asset, contract, value, amount, paid_by, order_id, owner, created_at ON withdrawals FOR EACH ROW EXECUTE FUNCTION note_changed_row()
+CREATE TRIGGER withdrawals_noted_change AFTER UPDATE OF id, account, ramp, chain, network, sender, destination, asset, contract, value, amount, paid_by, max_fee, order_id, owner, created_at ON withdrawals FOR EACH ROW EXECUTE FUNCTION note_changed_row()
 CREATE TRIGGER withdrawals_noted_end AFTER DELETE ON withdrawals FOR EACH ROW EXECUTE FUNCTION note_changed_row()
 CREATE CONSTRAINT TRIGGER withdrawals_sponsored AFTER INSERT ON withdrawals DEFERRABLE INITIALLY DEFERRED FOR EACH ROW WHEN ((new.fee = (0)::numeric)) EXECUTE FUNCTION check_sponsored()
 CREATE TRIGGER withdrawals_stay BEFORE DELETE OR TRUNCATE ON withdrawals FOR EACH STATEMENT EXECUTE FUNCTION refuse_change()
@@ -3390,6 +3395,8 @@ begin
       new.destination, new.asset, new.value, new.amount, new.paid_by, new.order_id)
       or new.contract is distinct from old.contract then
     fault := 'stays what was asked for';
+  elsif new.max_fee is distinct from old.max_fee and (new.max_fee > old.max_fee) is not true then
+    fault := 'keeps the bound of its fees, unless that is raised';
   elsif new.found_order_id is not null and new.found_order_id is distinct from old.found_order_id
       and not exists (select from chain_orders f join chain_orders o on o.id = new.order_id and o.ramp = f.ramp
           cross join lateral (select f.request -> 'payments' -> new.found_payment as paid) p
@@ -4149,6 +4156,7 @@ begin
   end if;
   if (old.external_ramp, old.exchange, old.kind, old.account, old.asset, old.value, old.owner, old.chain, old.network, old.offered_fee, old.created_at)
       is distinct from (new.external_ramp, new.exchange, new.kind, new.account, new.asset, new.value, new.owner, new.chain, new.network, new.offered_fee, new.created_at)
+    or new.max_fee is distinct from old.max_fee
     or (old.address is not null and new.address is distinct from old.address)
     or (old.asked_at is not null and new.asked_at is distinct from old.asked_at)
     or (old.deposit is not null and new.deposit is distinct from old.deposit)
@@ -6054,7 +6062,7 @@ realm may execute on untold_columns(text)
 realm may execute on was_scanned_without(text,text,bigint,text)
 realm may execute on watches_addresses(uuid)
 realm may execute on write_off_seal(write_offs)
-realm may insert (account, address, asset, block, chain, created_at, currency, data, exchange, exchange_network, expected_address, external_ramp, id, kind, network, offered_fee, owner, paid_by, speed, value) on ramp_transfers
+realm may insert (account, address, asset, block, chain, created_at, currency, data, exchange, exchange_network, expected_address, external_ramp, id, kind, max_fee, network, offered_fee, owner, paid_by, speed, value) on ramp_transfers
 realm may insert (account, base, country, created_at, currency, data, decimals, id, name, owner, rate, sub_unit, symbol, symbol_url) on currencies
 realm may insert (account, chain, contract, created_at, currency, data, decimals, external, fee, id, name, network, order_id, owner, status, supply, symbol) on fungible_tokens
 realm may insert (account, chain, created_at, network, number) on ramps
@@ -6205,7 +6213,7 @@ realm may update (active, data, deleted_at, enabled, error, frozen, frozen_by, f
 realm may update (assets, check_at, checked_at, credentials, credentials_at, data, deleted_at, error, failures, hint, key, status, updated_at) on external_ramps
 realm may update (attempts, first_at, next_at, response_body, status) on webhook_deliveries
 realm may update (batch_order_id, budget, charged, confirmations, error, gas_block, hash, height, last_attempt_at, replace, schedule_version, sped_up_at, speed, state, updated_at) on chain_orders
-realm may update (block, charged, data, fee, gas, history, speed, status, surcharge, updated_at) on withdrawals
+realm may update (block, charged, data, fee, gas, history, max_fee, speed, status, surcharge, updated_at) on withdrawals
 realm may update (body, profile, status) on idempotency
 realm may update (body, profile, status) on idempotency_earlier
 realm may update (captured, closed_at, status, transaction) on blocks

@@ -38,7 +38,7 @@ grant select (id, ramp, identity, key, credentials_at, hint, status, assets, che
     updated_at)
   on external_ramps to :role;
 grant insert (id, external_ramp, exchange, kind, account, asset, value, currency, exchange_network, offered_fee, chain, network,
-    address, expected_address, paid_by, speed, block, data, owner, created_at),
+    address, expected_address, paid_by, speed, max_fee, block, data, owner, created_at),
   update (state, claimed, claims, deposit, reason, tries, next_at, error, updated_at) on ramp_transfers to :role;
 
 grant insert, update on identities, users, aliases, login_attempts, rates, deposit_apps, stops, transaction_data,
@@ -87,7 +87,7 @@ grant insert (id, name, decimals, base, rate, currency, country, symbol, symbol_
 grant update (status, captured, transaction, closed_at) on blocks to :role;
 grant insert (id, account, chain, network, name, symbol, supply, decimals, currency, contract, status, fee, order_id,
     external, data, owner, created_at), update (data, deleted_at, updated_at) on fungible_tokens to :role;
-grant update (status, speed, fee, charged, surcharge, block, gas, history, data, updated_at) on withdrawals to :role;
+grant update (status, speed, max_fee, fee, charged, surcharge, block, gas, history, data, updated_at) on withdrawals to :role;
 grant update (speed, max_fee, max_fee_rate, updated_at) on consolidations to :role;
 -- A cancellation withdraws a plan that was never sent; triggers limit the columns that this role may
 -- write.

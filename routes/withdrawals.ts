@@ -8,7 +8,7 @@ import {
   changeWithdrawal,
   createWithdrawal,
 } from "../domain/withdrawals/withdrawals.ts";
-import { NewWithdrawal } from "../domain/withdrawals/withdrawal_checks.ts";
+import { MaxFee, NewWithdrawal } from "../domain/withdrawals/withdrawal_checks.ts";
 import { viewWithdrawal, WithdrawalView } from "../domain/withdrawals/withdrawal_views.ts";
 import { Amount } from "../domain/money.ts";
 import { speedUpWithdrawal } from "../domain/withdrawals/speed_ups.ts";
@@ -101,6 +101,7 @@ export const withdrawalRoutes: readonly AnyRoute[] = [
       "ramp.assets_insufficient",
       "ramp.gas_insufficient",
       "withdrawal.below_fee",
+      "condition.failed",
       "rate.limited",
       "stop.active",
     ],
@@ -151,7 +152,13 @@ export const withdrawalRoutes: readonly AnyRoute[] = [
     cost: "chain",
     params: ById,
     query: DryRun,
-    body: z.strictObject({ speed: Speed }),
+    body: z.strictObject({
+      speed: Speed,
+      max_fee: MaxFee.optional().meta({
+        description: "The most that the fee may be after it, in whole units of the account's " +
+          "asset; it raises that of the withdrawal, which counts where it is unset.",
+      }),
+    }),
     status: 200,
     answer: WithdrawalView,
     errors: [
@@ -162,6 +169,7 @@ export const withdrawalRoutes: readonly AnyRoute[] = [
       "account.inactive",
       "account.frozen",
       "ramp.gas_insufficient",
+      "condition.failed",
       "rate.limited",
       "chain.stale",
       "permission.owner",

@@ -32,6 +32,8 @@ export interface RampTransferRow {
   expected_address: string | null;
   paid_by: "sender" | "receiver" | null;
   speed: "slow" | "medium" | "fast" | null;
+  /** Of a withdraw, the most that its withdrawal may take for fees; null for no bound. */
+  max_fee: string | null;
   state: "new" | "asking" | "sent" | "unclear" | "done" | "failed";
   /** Holds the value of a withdraw until its withdrawal exists. */
   block: string | null;
@@ -79,6 +81,7 @@ const COLUMNS = [
   "expected_address",
   "paid_by",
   "speed",
+  "max_fee",
   "state",
   "block",
   "asked_at",
@@ -121,6 +124,7 @@ export type NewRampTransferRow = Pick<
   | "expected_address"
   | "paid_by"
   | "speed"
+  | "max_fee"
   | "block"
   | "data"
   | "owner"

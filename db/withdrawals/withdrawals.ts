@@ -49,6 +49,8 @@ export interface WithdrawalRow {
   returned: string;
   paid_by: "sender" | "receiver";
   speed: "slow" | "medium" | "fast";
+  /** The most that its user pays for fees, a failed transaction included; null for no bound. */
+  max_fee: string | null;
   gas_asset: string | null;
   gas: string | null;
   /** Its user is charged nothing, and others pay the gas. */
@@ -91,6 +93,7 @@ const COLUMNS = [
   "returned",
   "paid_by",
   "speed",
+  "max_fee",
   "gas_asset",
   "gas",
   "sponsored",
@@ -174,6 +177,7 @@ export type WithdrawalChange = Partial<
     | "confirmations"
     | "cost"
     | "speed"
+    | "max_fee"
     | "fee"
     | "charged"
     | "surcharge"
@@ -205,7 +209,10 @@ export async function updateWithdrawal(
 /** A change of one of several withdrawals, whose changes have the same columns. */
 export interface WithdrawalUpdate {
   id: string;
-  change: Omit<WithdrawalChange, "speed" | "fee" | "charged" | "surcharge" | "block" | "gas">;
+  change: Omit<
+    WithdrawalChange,
+    "speed" | "max_fee" | "fee" | "charged" | "surcharge" | "block" | "gas"
+  >;
   entry: HistoryEntry | null;
 }
 

@@ -5,6 +5,7 @@ import { PageFields } from "../collections/collection_parameters.ts";
 import { Failure, FreeForm, Id, text } from "../entity.ts";
 import { Amount, DecimalText, trim } from "../money.ts";
 import { Speed } from "../sending/fees.ts";
+import { MaxFee } from "../withdrawals/withdrawal_checks.ts";
 
 /** A request that an exchange pays to an account. */
 export const NewRampDeposit = z.strictObject({
@@ -25,6 +26,7 @@ export const NewRampWithdraw = z.strictObject({
     paid_by: z.enum(["sender", "receiver"]).default("sender"),
     speed: Speed.default("medium"),
   }).default({ paid_by: "sender", speed: "medium" }),
+  max_fee: MaxFee.optional(),
   address: text(200).optional().meta({
     description: "The address that the exchange is expected to name; with another it fails.",
   }),
@@ -66,6 +68,7 @@ export const RampTransferView = z.object({
   account: z.string(),
   asset: z.string(),
   value: DecimalText,
+  max_fee: DecimalText.nullable().meta({ description: "Of a withdraw: that of its withdrawal." }),
   address: z.string().nullable(),
   status: Status.meta({
     description: "`UNCLEAR` waits for a person: the exchange cannot tell what became of it.",
@@ -120,6 +123,7 @@ export function viewRampTransfer(row: RampTransferRow): Record<string, unknown> 
     account: row.account,
     asset: row.asset,
     value: trim(row.value),
+    max_fee: amount(row.max_fee),
     address: row.address,
     status: STATUS[row.state],
     reason: row.state === "unclear" ? row.reason : null,

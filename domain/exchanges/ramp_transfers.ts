@@ -94,7 +94,7 @@ export async function createRampDeposit(
   await assertNotStopped(tx, actor, { ...stopped, destination: address });
   const row = await insertTransfer(tx, actor, target, {
     ...{ id: newId(actor.at), kind: "deposit", value: input.value, data: input.data, address },
-    ...{ expected_address: null, paid_by: null, speed: null, block: null },
+    ...{ expected_address: null, paid_by: null, speed: null, max_fee: null, block: null },
   });
   // An address that is not given out after all will be somebody else's.
   return known === null && input.isDryRun ? { ...row, address: null } : row;
@@ -131,14 +131,15 @@ export async function createRampWithdraw(
   });
   return await insertTransfer(tx, actor, target, {
     ...{ id, kind: "withdraw", value: input.value, data: input.data, address: null },
-    ...{ expected_address: expected, ...input.fee, block: block.id },
+    ...{ expected_address: expected, ...input.fee, max_fee: input.max_fee ?? null },
+    block: block.id,
   });
 }
 
 async function resolveTarget(
   tx: LedgerTx,
   actor: RequestActor,
-  input: { ramp: string; account: string; asset: string; value: string },
+  input: { ramp: string; account: string; asset: string; value: string; max_fee?: string },
   kind: RampTransferRow["kind"],
 ): Promise<TransferTarget> {
   const ramp = await rowFor(tx, actor, EXTERNAL_RAMPS, input.ramp, "write");
@@ -160,6 +161,7 @@ async function resolveTarget(
     throw new DomainError("asset.suspended", `the exchange moves no ${asset.code} so for now`);
   }
   assertScale(input.value, kind === "deposit" ? offer.decimals : asset.decimals, "/value");
+  assertScale(input.max_fee ?? "0", asset.decimals, "/max_fee");
   const place = chainNetworkFor(actor.settings.chains, asset.chain, false);
   return { ramp, account, asset, offer, place };
 }
@@ -178,6 +180,7 @@ async function insertTransfer(
     | "expected_address"
     | "paid_by"
     | "speed"
+    | "max_fee"
     | "block"
   >,
 ): Promise<RampTransferRow> {

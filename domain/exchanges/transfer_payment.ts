@@ -55,6 +55,7 @@ export async function payExchange(
     asset: row.asset,
     value: trim(row.value),
     fee: { paid_by: row.paid_by!, speed: row.speed! },
+    ...(row.max_fee === null ? {} : { max_fee: trim(row.max_fee) }),
     data: { ramp_transfer: row.id },
   });
   assertCredited(ramp, row, withdrawal.amount);

@@ -12,11 +12,12 @@ import type { OrderCost } from "./chain_orders.ts";
  * Computes the budget of a withdrawal.
  *
  * @param of.amount whole units of the asset that move on the chain
+ * @param of.maxFee the most that its user pays, in whole units of the asset; null for no bound
  * @param of.factor the multiple of its charge that a withdrawal may cost
  */
 export function budgetFor(
   price: Price,
-  of: { asset: ChainAsset; amount: string; factor: number },
+  of: { asset: ChainAsset; amount: string; maxFee: string | null; factor: number },
 ): OrderCost {
   const { units, contract, slack } = price;
   const most = units * BigInt(of.factor);
@@ -27,14 +28,19 @@ export function budgetFor(
 }
 
 /**
- * The most that can come back to the sender, in the asset of the fee: a transaction that fails on
- * the chain is paid from it. Null where no transaction can fail, or its value is not known.
+ * The most that the sender pays, in the asset of the fee: a transaction that fails on the chain is
+ * paid from what would come back, up to the sender's own bound. Null where no transaction can fail,
+ * or its value is not known.
  */
-function stakeOf(price: Price, { asset, amount }: { asset: ChainAsset; amount: string }) {
+function stakeOf(
+  price: Price,
+  { asset, amount, maxFee }: { asset: ChainAsset; amount: string; maxFee: string | null },
+) {
   const { units, slack, gas, fee } = price;
   if (slack > 0n || fee === "0") return null;
-  const moved = toUnits(amount, asset.decimals);
-  if (gas === null) return units + moved;
   const charged = toUnits(fee, asset.decimals);
-  return units * (charged + moved) / charged;
+  const all = charged + toUnits(amount, asset.decimals);
+  const bound = maxFee === null ? all : toUnits(maxFee, asset.decimals);
+  const most = bound < all ? bound : all;
+  return gas === null ? most : units * most / charged;
 }

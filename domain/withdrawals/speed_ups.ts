@@ -27,12 +27,22 @@ import { type ChainAsset, resolveChainAsset } from "../chains/onchain_assets.ts"
 import { DomainError } from "../errors.ts";
 import { feeUnits, type Price, priced, recentQuote, type Speed } from "../sending/fees.ts";
 import { postMove } from "../ledger/posting.ts";
-import { add, compare, fromUnits, jsonNumber, subtract, toUnits, trim } from "../money.ts";
+import {
+  add,
+  assertScale,
+  compare,
+  fromUnits,
+  jsonNumber,
+  subtract,
+  toUnits,
+  trim,
+} from "../money.ts";
 import { type OrderRow, speedUpOrder } from "../sending/chain_orders.ts";
 import { isOpen, markSpedUp, type Raise, raiseBudget } from "../sending/order_states.ts";
 import { raiseGas } from "../sending/token_gas.ts";
 import type { ChainNetwork } from "../chains/networks.ts";
 import { budgetFor } from "../sending/cost_budget.ts";
+import { assertFeeWithin } from "./withdrawal_checks.ts";
 import { reachWithdrawal } from "./withdrawal_reach.ts";
 import { announce } from "./withdrawal_settlement.ts";
 import { viewWithdrawal } from "./withdrawal_views.ts";
@@ -64,23 +74,26 @@ interface SpeedUpPrice {
  *
  * @throws {DomainError} withdrawal.not_found, withdrawal.not_cancelable, permission.owner,
  *   balance.insufficient, account.*, rate.limited before the next block, chain.stale,
- *   ramp.gas_insufficient
+ *   ramp.gas_insufficient, condition.failed
  */
 export async function speedUpWithdrawal(
   tx: LedgerTx,
   actor: RequestActor,
-  input: { id: string; speed: Speed },
+  input: { id: string; speed: Speed; max_fee?: string },
 ): Promise<Record<string, unknown>> {
   const row = await reachWithdrawal(tx, actor, input.id);
   const paying = row.status === "PROCESSING" ? await lockPayingOrder(tx, row.order_id) : null;
   const { order, head, account } = await assertMaySpeedUp(tx, actor, row, paying);
   const speedUp = await priceSpeedUp(tx, actor, { row, order, account, speed: input.speed });
+  const maxFee = boundOf(row, speedUp, input.max_fee);
   // A transaction that was found is charged for by the orders of the withdrawals that it pays.
   const charged = order.purpose === "recovered" ? (await lockOrder(tx, row.order_id))! : order;
   const paid = compare(speedUp.more, "0") > 0;
   const factor = actor.settings.hotFeeMaxFactor;
   const raised = paid
-    ? await raisedBudget(tx, actor, { row, order: charged, speedUp, factor })
+    ? await raisedBudget(tx, actor, {
+      ...{ row, order: charged, speedUp, maxFee, factor },
+    })
     : {};
   const own = charged.id === order.id;
   if (!own && Object.keys(raised).length > 0) await raiseBudget(tx, charged.id, raised);
@@ -88,17 +101,42 @@ export async function speedUpWithdrawal(
   const change = paid ? await chargeSpeedUp(tx, actor, { row, account, speedUp }) : {};
   await speedUpOrder(tx, actor, row.order_id, input.speed);
   const { speed } = input;
+  const bound = maxFee === row.max_fee ? {} : { max_fee: maxFee };
   const entry: HistoryEntry = {
     at: actor.at,
     event: "sped_up",
     speed,
     ...(paid ? { fee: speedUp.more } : {}),
+    ...bound,
     ...(order.state === "sent" && order.hash !== null ? { hash: order.hash } : {}),
   };
-  const changed = await updateWithdrawal(tx, row.id, { ...change, speed }, entry, actor.at);
+  const changed = await updateWithdrawal(
+    tx,
+    row.id,
+    { ...change, ...bound, speed },
+    entry,
+    actor.at,
+  );
   await announce(tx, actor, changed);
   const shown = viewSpeedUp({ row, changed, order: { ...charged, state: order.state }, speedUp });
   return { ...viewWithdrawal(changed), speed_up: shown };
+}
+
+/**
+ * Refuses a fee above the bound of the withdrawal, which that of the speed-up may raise. One that was made without a
+ * bound gets none.
+ *
+ * @returns the bound of the withdrawal from now on
+ * @throws {DomainError} condition.failed, request.invalid
+ */
+function boundOf(
+  { fee, max_fee: bound }: WithdrawalRow,
+  { asset, more }: SpeedUpPrice,
+  given: string | undefined,
+): string | null {
+  if (given !== undefined) assertScale(given, asset.decimals, "/max_fee");
+  assertFeeWithin(compare(more, "0") > 0 ? add(fee, more) : fee, given ?? bound);
+  return bound !== null && given !== undefined && compare(given, bound) > 0 ? given : bound;
 }
 
 /** Shows what a speed-up changes of a withdrawal's fee, and of the price of its transaction. */
@@ -251,9 +289,15 @@ async function coinsOf(
 async function raisedBudget(
   tx: LedgerTx,
   actor: Actor,
-  of: { row: WithdrawalRow; order: OrderRow; speedUp: SpeedUpPrice; factor: number },
+  of: {
+    row: WithdrawalRow;
+    order: OrderRow;
+    speedUp: SpeedUpPrice;
+    maxFee: string | null;
+    factor: number;
+  },
 ): Promise<Raise> {
-  const { row, order, speedUp: { asset, price, more, several }, factor } = of;
+  const { row, order, speedUp: { asset, price, more, several }, maxFee, factor } = of;
   if (several) {
     const charged = toUnits(more, asset.decimals);
     const budget = charged * BigInt(factor);
@@ -267,7 +311,7 @@ async function raisedBudget(
     return raised(order);
   }
   if (order.budget_contract !== price.contract) return {};
-  const raised = budgetFor(price, { asset, amount: row.amount, factor });
+  const raised = budgetFor(price, { asset, amount: row.amount, maxFee, factor });
   const most = larger(BigInt(order.budget!), raised.budget);
   return {
     charged: `${larger(BigInt(order.charged), raised.charged)}`,

@@ -142,10 +142,12 @@ export function costOf(row: WithdrawalRow, order: OrderRow, asset: ChainAsset): 
 }
 
 /**
- * The part of the charge that a failed transaction costs its sender, in whole units of the asset.
+ * The part of the charge that a failed transaction costs its sender, in whole units of the asset: never more than the
+ * sender's own bound.
  */
 function keptOf(row: WithdrawalRow, cost: Cost, asset: ChainAsset): string {
-  const most = row.charged;
+  const { charged, max_fee: bound } = row;
+  const most = bound !== null && compare(bound, charged) < 0 ? bound : charged;
   const worth = cost.own ? cost.amount : convertedAsCharged(row, cost, asset);
   return compare(worth, most) < 0 ? worth : most;
 }

@@ -20,10 +20,17 @@ import {
 import { FreeForm, text } from "../entity.ts";
 import { DomainError } from "../errors.ts";
 import { resolveSource, SourceParty } from "../ledger/parties.ts";
-import { add, Amount, assertScale, compare, subtract, toUnits } from "../money.ts";
+import { add, Amount, AmountOrZero, assertScale, compare, subtract, toUnits } from "../money.ts";
 import { type Price, priceOf, Speed } from "../sending/fees.ts";
 import { assertMeans, findOwnAddress, rampOf } from "../sending/funds.ts";
 import { assertNotStopped } from "../stops/stops.ts";
+
+/** The most that a withdrawal may cost its user. */
+export const MaxFee: typeof AmountOrZero = AmountOrZero.meta({
+  description:
+    "The most that is paid for fees, in whole units of the account's asset, also where the " +
+    "transaction fails. Refused with `condition.failed` above it. Unset: whatever the fee is.",
+});
 
 /** A request for a withdrawal. */
 export const NewWithdrawal = z.strictObject({
@@ -35,6 +42,7 @@ export const NewWithdrawal = z.strictObject({
     paid_by: z.enum(["sender", "receiver"]).default("sender"),
     speed: Speed.default("medium"),
   }).default({ paid_by: "sender", speed: "medium" }),
+  max_fee: MaxFee.optional(),
   data: FreeForm.default({}),
 }).meta({ id: "NewWithdrawal" });
 /** A request for a withdrawal. */
@@ -68,7 +76,7 @@ export interface CheckedWithdrawal extends Route, Charge {}
  * Checks a requested withdrawal.
  *
  * @throws {DomainError} account.*, balance.insufficient, ramp.*, address.invalid, asset.*, chain.*,
- *   withdrawal.below_fee, stop.active, request.invalid
+ *   withdrawal.below_fee, condition.failed, stop.active, request.invalid
  */
 export async function checkWithdrawal(
   tx: Tx,
@@ -97,6 +105,7 @@ async function checkRoute(tx: Tx, actor: RequestActor, input: NewWithdrawal): Pr
   const ramp = await rampOf(tx, account, asset);
   assertSendable(asset.code);
   assertScale(input.value, asset.decimals, "/value");
+  assertScale(input.max_fee ?? "0", asset.decimals, "/max_fee");
   const testnet = asset.token?.testnet ?? account.testnet;
   const place = chainNetworkFor(actor.settings.chains, asset.chain, testnet);
   const sender = await findOwnAddress(tx, sendingRamp(asset, ramp.id));
@@ -114,7 +123,7 @@ async function checkRoute(tx: Tx, actor: RequestActor, input: NewWithdrawal): Pr
 async function checkCharge(
   tx: Tx,
   actor: Actor,
-  { value, fee }: NewWithdrawal,
+  { value, fee, max_fee }: NewWithdrawal,
   { account, asset, place, sender }: Route,
 ): Promise<Charge> {
   const price = await priceOf(tx, actor, {
@@ -129,11 +138,23 @@ async function checkCharge(
     const why = `at least ${price.minimum} is withdrawn while the fee cannot be converted`;
     throw new DomainError("withdrawal.below_fee", why);
   }
+  assertFeeWithin(price.fee, max_fee ?? null);
   const { amount, charged } = applyFee(value, price.fee, fee.paid_by);
   if (toUnits(amount, asset.decimals) < price.least) {
     throw new DomainError("withdrawal.below_fee", "the amount is below the chain's dust limit");
   }
   return { price, amount, charged };
+}
+
+/**
+ * Refuses a fee above the most that its user pays.
+ *
+ * @throws {DomainError} condition.failed
+ */
+export function assertFeeWithin(fee: string, maxFee: string | null): void {
+  if (maxFee === null || compare(fee, maxFee) <= 0) return;
+  const message = `the fee is ${fee}, above ${maxFee}`;
+  throw new DomainError("condition.failed", message, { errors: [{ path: "/max_fee", message }] });
 }
 
 /**

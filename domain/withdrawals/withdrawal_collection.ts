@@ -65,6 +65,7 @@ export const WITHDRAWALS: Collection<WithdrawalRow> = {
     "fee.value": { column: "fee", type: "decimal" },
     "fee.paid_by": textColumn("paid_by"),
     "fee.speed": textColumn("speed"),
+    max_fee: { column: "max_fee", type: "decimal", nullable: true },
     "chain.hash": textColumn("hash", true),
   },
   read: selectWithdrawals,

@@ -7,7 +7,7 @@ import { EntityFields, idOf, viewEntity } from "../entity.ts";
 import { ERROR_CODES } from "../errors.ts";
 import { Speed } from "../sending/fees.ts";
 import { PayingOrderView } from "../sending/order_views.ts";
-import { jsonNumber, subtract, trim } from "../money.ts";
+import { DecimalText, jsonNumber, subtract, trim } from "../money.ts";
 
 /** A JSON number that carries exact digits. */
 const Figure = z.number();
@@ -54,6 +54,7 @@ export const WithdrawalView = z.object({
     value: Figure,
     gas: z.object({ asset: z.string(), value: Figure }).optional(),
   }),
+  max_fee: DecimalText.nullable(),
   amount: Figure,
   status: z.enum(["PROCESSING", "DONE", "FAILED", "CANCELED"]),
   chain: z.object({
@@ -92,6 +93,7 @@ export function viewWithdrawal(row: WithdrawalRow): Record<string, unknown> {
         ? {}
         : { gas: { asset: row.gas_asset, value: jsonNumber(trim(row.gas!)) } }),
     },
+    max_fee: row.max_fee === null ? null : trim(row.max_fee),
     amount: jsonNumber(trim(row.amount)),
     status: row.status,
     ...(row.hash === null ? {} : { chain: chainOf(row, row.hash) }),

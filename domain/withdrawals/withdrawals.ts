@@ -45,7 +45,7 @@ const DISCARDED_RETRY_S = 3_600;
  *
  * @param input.value a decimal in whole units of the asset
  * @throws {DomainError} account.*, balance.insufficient, ramp.*, address.invalid, asset.*, chain.*,
- *   withdrawal.below_fee, stop.active, rate.limited where others have paid for too many,
+ *   withdrawal.below_fee, condition.failed, stop.active, rate.limited where others have paid for too many,
  *   request.invalid
  */
 export async function createWithdrawal(
@@ -60,7 +60,9 @@ export async function createWithdrawal(
   const sponsored = await sponsorshipOf(tx, sponsor);
   const { ids: [id], at } = newIds(actor.at, 1);
   const reserved = await reserveFunds(tx, actor, { ...checked, id });
-  const order = await orderPayment(tx, actor, { ...checked, id, speed: input.fee.speed });
+  const order = await orderPayment(tx, actor, {
+    ...{ ...checked, id, speed: input.fee.speed, maxFee: input.max_fee ?? null },
+  });
   const row = await insertWithdrawal(tx, {
     ...requested(input, checked),
     ...reserved,
@@ -93,6 +95,7 @@ function requested(input: NewWithdrawal, checked: CheckedWithdrawal) {
     charged: checked.charged,
     paid_by: input.fee.paid_by,
     speed: input.fee.speed,
+    max_fee: input.max_fee ?? null,
     gas_asset: price.gas?.asset ?? null,
     gas: price.gas?.value ?? null,
     data: input.data,
@@ -125,10 +128,11 @@ async function reserveFunds(
 async function orderPayment(
   tx: LedgerTx,
   actor: RequestActor,
-  payment: CheckedWithdrawal & { id: string; speed: Speed },
+  payment: CheckedWithdrawal & { id: string; speed: Speed; maxFee: string | null },
 ): Promise<string> {
-  const { asset, ramp, amount, price } = payment;
-  const cost = budgetFor(price, { asset, amount, factor: actor.settings.hotFeeMaxFactor });
+  const { asset, ramp, amount, maxFee, price } = payment;
+  const factor = actor.settings.hotFeeMaxFactor;
+  const cost = budgetFor(price, { asset, amount, maxFee, factor });
   const rampPaysGas = asset.token !== null && cost.contract === null;
   return await createOrderWithGas(tx, actor, {
     place: payment.place,

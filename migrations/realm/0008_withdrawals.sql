@@ -22,6 +22,7 @@ create table withdrawals (
   returned numeric not null default 0 check (returned >= 0 and returned <= surcharge),
   paid_by text not null check (paid_by in ('sender', 'receiver')),
   speed text not null check (speed in ('slow', 'medium', 'fast')),
+  max_fee numeric check (max_fee >= 0),
   gas_asset text,
   gas numeric check (gas >= 0),
   sponsored boolean not null default false,
@@ -45,6 +46,7 @@ create table withdrawals (
   created_at timestamptz not null,
   constraint withdrawals_charge check (charged = amount + fee),
   constraint withdrawals_value check (value = case paid_by when 'sender' then amount else charged - surcharge end),
+  constraint withdrawals_max_fee check (fee <= max_fee),
   constraint withdrawals_gas check ((gas_asset is null) = (gas is null)),
   constraint withdrawals_returned check (returned = 0 or status = 'DONE'),
   constraint withdrawals_found_whole check ((found_order_id is null) = (found_payment is null)),
@@ -65,6 +67,7 @@ create index withdrawals_transaction on withdrawals (transaction) where transact
 create index withdrawals_ramp on withdrawals (ramp, id) where status = 'PROCESSING';
 comment on column withdrawals.charged is 'The amount that left the account: amount and fee, in whole units of the asset.';
 comment on column withdrawals.surcharge is 'The amount that speed-ups added to the fee, part of fee and charged.';
+comment on column withdrawals.max_fee is 'The most that its user pays for fees, a failed transaction included, in whole units; null for no bound.';
 comment on column withdrawals.sponsored is 'Its user is charged nothing for its gas, and others pay: the account of another''s ramp, or the house.';
 comment on column withdrawals.transaction is 'The move from the virtual account to its ramp; null where the ramp itself withdraws.';
 comment on column withdrawals.returned is 'The part of the surcharge that was given back, because an attempt before a speed-up was mined.';

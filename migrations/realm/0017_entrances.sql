@@ -494,6 +494,8 @@ begin
       new.destination, new.asset, new.value, new.amount, new.paid_by, new.order_id)
       or new.contract is distinct from old.contract then
     fault := 'stays what was asked for';
+  elsif new.max_fee is distinct from old.max_fee and (new.max_fee > old.max_fee) is not true then
+    fault := 'keeps the bound of its fees, unless that is raised';
   elsif new.found_order_id is not null and new.found_order_id is distinct from old.found_order_id
       and not exists (select from chain_orders f join chain_orders o on o.id = new.order_id and o.ramp = f.ramp
           cross join lateral (select f.request -> 'payments' -> new.found_payment as paid) p

@@ -65,6 +65,7 @@ create table ramp_transfers (
   expected_address text check (length(expected_address) between 1 and 200),
   paid_by text check (paid_by in ('sender', 'receiver')),
   speed text check (speed in ('slow', 'medium', 'fast')),
+  max_fee numeric check (max_fee >= 0),
   state text not null default 'new' check (state in ('new', 'asking', 'sent', 'unclear', 'done', 'failed')),
   block uuid,
   asked_at timestamptz,
@@ -91,7 +92,7 @@ create table ramp_transfers (
     or (asked_at is null and deposit is null and claimed is null)),
   constraint ramp_transfers_withdraw_kind check ((kind = 'withdraw') = (paid_by is not null and speed is not null)
     and (kind = 'deposit' or offered_fee is null)
-    and (kind = 'withdraw' or (block is null and withdrawal is null and expected_address is null))),
+    and (kind = 'withdraw' or (block is null and withdrawal is null and expected_address is null and max_fee is null))),
   constraint ramp_transfers_blocked check (kind = 'deposit' or block is not null),
   constraint ramp_transfers_address check (kind = 'withdraw' or address is not null),
   constraint ramp_transfers_asked check (kind <> 'deposit' or state in ('new', 'failed') or asked_at is not null),
@@ -124,6 +125,7 @@ comment on column ramp_transfers.claims is
   'Every id that a person named, oldest first: {reference, by, at}. The last is claimed. Nothing of it is ever removed.';
 comment on column ramp_transfers.doubtful is
   'A ramp of its chain was in quarantine before it was paid or asked for: a newer database may have done so.';
+comment on column ramp_transfers.max_fee is 'Of a withdraw: that of its withdrawal.';
 comment on column ramp_transfers.block is 'Holds the value of a withdraw until its withdrawal exists.';
 
 create table ramp_transfer_transitions (
@@ -168,6 +170,7 @@ begin
   end if;
   if (old.external_ramp, old.exchange, old.kind, old.account, old.asset, old.value, old.owner, old.chain, old.network, old.offered_fee, old.created_at)
       is distinct from (new.external_ramp, new.exchange, new.kind, new.account, new.asset, new.value, new.owner, new.chain, new.network, new.offered_fee, new.created_at)
+    or new.max_fee is distinct from old.max_fee
     or (old.address is not null and new.address is distinct from old.address)
     or (old.asked_at is not null and new.asked_at is distinct from old.asked_at)
     or (old.deposit is not null and new.deposit is distinct from old.deposit)

@@ -107,6 +107,7 @@ async function withdrawals(world: World): Promise<void> {
     destination: { address: OUTSIDE },
     value: "1.5",
     fee: { paid_by: "sender", speed: "slow" },
+    max_fee: "0.1",
     data: { invoice: "INV-2026-17" },
   };
   const made = await ask("createWithdrawal", { body });

@@ -32,7 +32,10 @@ export async function walkExchanges(world: World): Promise<void> {
   await exchange.advance(inward.id);
   await ask("withdrawToRamp", {
     path: { id: ramp },
-    body: { ...body, value: "0.5", fee: { paid_by: "sender", speed: "medium" } },
+    body: {
+      ...{ ...body, value: "0.5", fee: { paid_by: "sender", speed: "medium" } },
+      max_fee: "0.01",
+    },
   });
   await ask("listRampTransfers", { path: { id: ramp }, query: { status: "PROCESSING" } });
   await ask("getRampTransfer", { path: { id: ramp, transfer: inward.id } });

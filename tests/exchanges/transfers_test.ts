@@ -176,13 +176,18 @@ Deno.test("an exchange that refuses, gives up or pays elsewhere: each ends in a 
 Deno.test("a withdrawal to an exchange is paid to its address and done when the exchange has credited it", async () => {
   await using fixture = await openExchangeFixture();
   const { funded, realm, exchange } = fixture;
-  const { id } = made(await fixture.withdraw());
+  const dear = made(await fixture.withdraw({ max_fee: "0.000000000000000001" }));
+  const refused = await fixture.advance(dear.id);
+  deepEqual([refused.status, refused.error.code], ["FAILED", "condition.failed"]);
+  const { id, max_fee: bound } = made(await fixture.withdraw({ max_fee: "0.1" }));
   equal((await realm.balance(funded.account)).available, "8");
   const sent = await fixture.advance(id);
   equal(sent.address, exchange.named.address);
   ok(sent.withdrawal);
   equal((await funded.finish(sent.withdrawal)).status, "DONE");
+  equal(bound, "0.1");
   const { body: withdrawal } = await realm.admin.send("GET", `/v1/withdrawals/${sent.withdrawal}`);
+  equal(withdrawal.max_fee, bound);
   equal((await fixture.advance(id)).status, "PROCESSING");
   const deposit = {
     ...{ id: "d1", amount: "2", coin: "ETH", network: "ETH", status: 0 },
@@ -256,6 +261,7 @@ Deno.test("the database refuses transfers that contradict themselves", async () 
     [`state = 'new' where id = '${first.id}'`, "ramp_transfers_state"],
     [`asked_at = now() where id = '${first.id}'`, "ramp_transfers_kept"],
     [`value = 9 where id = '${first.id}'`, "ramp_transfers_kept"],
+    [`max_fee = 9 where id = '${first.id}'`, "ramp_transfers_kept"],
     [`state = 'asking' where id = '${second.id}'`, "ramp_transfers_asked"],
     [`state = 'sent' where id = '${second.id}'`, "ramp_transfers_state"],
     [

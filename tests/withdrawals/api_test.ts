@@ -80,13 +80,23 @@ Deno.test("POST /v1/withdrawals refuses a withdrawal that is known to fail, and 
     [funded.withdraw("1", { source: { alias: "none" } }), 404, "alias.not_found"],
     [funded.withdraw("1", { fee: { speed: "warp" } }), 400, "request.invalid"],
     [funded.withdraw("1", { more: true }), 400, "request.invalid"],
+    [funded.withdraw("1", { max_fee: "-1" }), 400, "request.invalid"],
+    [funded.withdraw("1", { max_fee: "1.0000000000000000001" }), 400, "request.invalid"],
+    [funded.withdraw("1", { max_fee: "0" }), 409, "condition.failed"],
   ];
   for (const [answer, status, code] of refused) {
     const { body, text } = await answer;
     deepEqual([body.status, body.code], [status, code], text);
   }
+  const wanted = { account: funded.account, address: OUTSIDE, amount: "1" };
+  const { body: fee } = await funded.realm.admin.send("POST", ESTIMATE, wanted);
+  await rowsOf(funded.realm, "update fee_quotes set base = base + 1");
+  const risen = await funded.withdraw("1", { max_fee: fee });
+  deepEqual([risen.body.code, risen.body.errors[0].path], ["condition.failed", "/max_fee"]);
   equal((await funded.books()).account, "10");
   deepEqual(await rowsOf(funded.realm, "select id from chain_orders"), []);
+  await rowsOf(funded.realm, "update fee_quotes set base = base - 1");
+  equal((await funded.withdraw("1", { max_fee: fee })).body.max_fee, fee);
 });
 
 Deno.test("POST /v1/withdrawals refuses accounts that cannot send, and those of others", async () => {

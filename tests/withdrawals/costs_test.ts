@@ -65,6 +65,15 @@ Deno.test("a trap that shows a small estimate and burns all gas in the block cos
     "select cost > 0 and cost <= charged as within from ramp_costs",
   );
   ok(within, "what the sender bears is not taken from the day of others");
+  await funded.anvil.rpc("anvil_setNextBlockBaseFeePerGas", "0x2faf0800");
+  await funded.anvil.mine();
+  const bound = add(charged(await dryRun(funded)), "0.000000000000000001");
+  const made = await withdraw(funded, "0.001", { max_fee: bound });
+  const failed = await funded.finish(made.id);
+  deepEqual([failed.status, failed.max_fee], ["FAILED", bound]);
+  const { account, fees } = await funded.books();
+  ok(compare(subtract(left, account), bound) <= 0, "a failure costs no more than its bound either");
+  equal(fees, "0");
   await bounded(funded);
   await sound(funded);
 });
@@ -126,6 +135,39 @@ Deno.test("a speed-up is paid for by its requester, once a block, and no number 
   equal(done.status, "DONE");
   const { fees } = await funded.books();
   ok(compare(add(fees, times(charged(done), 2n)), "0") >= 0, `${fees} of ${charged(done)}`);
+  await bounded(funded);
+  await sound(funded);
+});
+
+Deno.test("a speed-up whose fee is above the bound of its withdrawal is refused unless it raises that, and nothing is moved", async () => {
+  await using funded = await openFundedRamp();
+  const fee = charged(await dryRun(funded));
+  const made = await funded.withdraw("1", { max_fee: fee });
+  equal(made.status, 201, made.text);
+  await funded.advance();
+  await dearer(funded, 2n);
+  for (const more of [{}, { max_fee: fee }]) {
+    const refused = await speedUp(funded, made.body.id, more);
+    deepEqual([refused.body.code, refused.body.errors[0].path], ["condition.failed", "/max_fee"]);
+  }
+  equal((await speedUp(funded, made.body.id, { max_fee: "1e2" })).body.code, "request.invalid");
+  equal((await funded.books()).account, subtract("9", fee));
+  deepEqual(await rowsOf(funded.realm, "select replace from chain_orders"), [{ replace: false }]);
+  const bound = times(fee, 4n);
+  const raised = await speedUp(funded, made.body.id, { max_fee: bound });
+  deepEqual([raised.status, raised.body.max_fee], [200, bound], raised.text);
+  for (
+    const [change, constraint] of [
+      ["max_fee = max_fee - 1e-18", "withdrawals_ended"],
+      ["max_fee = null", "withdrawals_ended"],
+      ["fee = max_fee + 1e-18, charged = amount + max_fee + 1e-18", "withdrawals_max_fee"],
+    ]
+  ) {
+    const { constraint_name } = await rowsOf(funded.realm, `update withdrawals set ${change}`)
+      .then(() => ({ constraint_name: null }), (error) => error);
+    equal(constraint_name, constraint, change);
+  }
+  equal((await funded.finish(made.body.id)).status, "DONE");
   await bounded(funded);
   await sound(funded);
 });
@@ -291,8 +333,14 @@ async function withdraw(funded: FundedRamp, value: string, more = {}): Promise<A
   return made.body;
 }
 
-async function speedUp(funded: FundedRamp, id: string): Promise<Answer> {
-  const body = { speed: "fast" };
+/** Shows a withdrawal to the contract that is not made. */
+async function dryRun({ realm, account: of }: FundedRamp): Promise<Answer["body"]> {
+  const body = { source: { account: of }, destination: { address: CONTRACT }, value: "0.001" };
+  return (await realm.admin.send("POST", "/v1/withdrawals?dry_run=true", body)).body;
+}
+
+async function speedUp(funded: FundedRamp, id: string, more = {}): Promise<Answer> {
+  const body = { speed: "fast", ...more };
   return await funded.realm.admin.send("POST", `/v1/withdrawals/${id}/speed-up`, body);
 }
 
