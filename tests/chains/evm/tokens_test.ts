@@ -1,6 +1,7 @@
 import { deepEqual, equal, ok } from "node:assert/strict";
 import type { Transfer } from "../../../workers/chains/observations.ts";
 import { failsAs, pays, scanned, signed, statusIs, watching } from "../conformance.ts";
+import { TRANSFER_TOPIC } from "../../../workers/chains/evm/erc20.ts";
 import { CALLS, rich } from "../../support/nodes/anvil.ts";
 import { NodeError, startFaultyNode } from "../../support/nodes/faulty_node.ts";
 import { deployToken, type EvmFixture, newParty, openEvmFixture, paysToken } from "./fixture.ts";
@@ -79,6 +80,22 @@ Deno.test("a token that only claims to have moved is credited with nothing", asy
   const [lie] = await transfers(fixture, ours);
   equal(lie.amount, 10n ** 9n);
   deepEqual(await chain.recheck(lie), { transfer: lie, received: 0n, proven: true });
+});
+
+Deno.test("a token that answers in a node's words that old balances are gone is credited with nothing", async () => {
+  await using fixture = await openEvmFixture();
+  const { anvil, chain } = fixture;
+  const token = await anvil.deploy("Liar");
+  const topic = TRANSFER_TOPIC.slice(2);
+  // balanceOf() reverts; every other call logs a transfer from its caller and answers true.
+  const logs = `6024355f52600435337f${topic}60205fa360015f5260205ff3`;
+  const code = `0x5f3560e01c6370a0823114604457${logs}5b${revertWith("missing trie node")}`;
+  await anvil.rpc("anvil_setCode", token, code);
+  const ours = newParty().address;
+  await anvil.send({ to: token, data: CALLS.encodeFunctionData("transfer", [ours, 10n ** 9n]) });
+  const [lie] = await transfers(fixture, ours);
+  equal(lie.amount, 10n ** 9n);
+  await failsAs("refused", chain.recheck(lie));
 });
 
 Deno.test("where old balances are gone, a credit is reported as unproven", async () => {
@@ -192,6 +209,41 @@ Deno.test("a contract that receives coins gets the gas it needs, one that refuse
   const token = await anvil.deploy("Silent");
   await failsAs("refused", chain.draft(pays(payer, token, 10n), "slow"));
 });
+
+Deno.test("a receiver whose code ends with any fault, in whatever words of its own or of a node's, is refused", async () => {
+  await using fixture = await openEvmFixture();
+  const { anvil, chain, payer } = fixture;
+  const receiver = newParty().address;
+  const words = ["insufficient funds", "timed out, try again", "header not found"];
+  for (const code of ["fe", "5b5f56", "50", "5f56", ...words.map(revertWith)]) {
+    await anvil.rpc("anvil_setCode", receiver, `0x${code}`);
+    await failsAs("refused", chain.draft(pays(payer, receiver, 10n), "slow"));
+  }
+  let said = "";
+  await using node = startFaultyNode(anvil.url, ({ method }) => {
+    if (method === "eth_estimateGas") throw new NodeError(-32000, said);
+  });
+  const other = await fixture.open(node.url);
+  for (
+    said of [
+      "gas required exceeds allowance (50000000)",
+      "stack underflow (0 <=> 1)",
+      "invalid jump destination",
+      "invalid opcode: INVALID",
+    ]
+  ) await failsAs("refused", other.draft(pays(payer, receiver, 10n), "slow"));
+  said = "insufficient funds for gas * price + value: address 0x00 have 1 want 2";
+  await failsAs("insufficient", other.draft(pays(payer, receiver, 10n), "slow"));
+});
+
+/** Code that reverts with `Error(string)`, of at most 32 letters. */
+function revertWith(text: string): string {
+  const word = Array.from(new TextEncoder().encode(text), (one) => one.toString(16)).join("");
+  const length = text.length.toString(16).padStart(2, "0");
+  return `7f08c379a0${"0".repeat(56)}5f52602060045260${length}6024527f${
+    word.padEnd(64, "0")
+  }60445260645ffd`;
+}
 
 async function transfers({ chain }: EvmFixture, ours: string): Promise<Transfer[]> {
   const { height } = await chain.head();

@@ -124,14 +124,23 @@ const NODE_FAULTS = [
   /indexing is in progress|not synced|syncing|timed? ?out|try again/i,
 ];
 
+/** Whether a contract ended its own execution. The rest of the message may be its words, which say nothing of the node. */
+function isReverted({ code, message }: { code: number; message: string }): boolean {
+  return code === 3 || /revert/i.test(message);
+}
+
 /** Tells whether an error is the node's fault; another node may then do better. */
-function blamesNode({ code, message }: RpcError): boolean {
+function blamesNode(error: RpcError): boolean {
+  const { code, message } = error;
+  if (isReverted(error)) return false;
   return code === -32005 || isMissingMethod({ code, message }) ||
     NODE_FAULTS.some((fault) => fault.test(message));
 }
 
 /** Tells that a node cannot answer now, and may another time. */
-export function isPassing({ code, message }: RpcError): boolean {
+export function isPassing(error: RpcError): boolean {
+  const { code, message } = error;
+  if (isReverted(error)) return false;
   return code === -32005 || NODE_FAULTS[0].test(message) || NODE_FAULTS[3].test(message);
 }
 
@@ -141,13 +150,29 @@ export function isMissingMethod({ code, message }: { code: number; message: stri
     /method.*(not|un)\s?(found|supported|available|exist)|does not exist/i.test(message);
 }
 
-/** Tells that a contract would not answer a call, as any node would say. */
-export function isRefusal({ code, message }: RpcError): boolean {
-  return code === 3 || /revert|invalid|out of gas|outofgas|stack/i.test(message);
+/** How the programs of nodes tell that code ended with a fault: geth and its kin, Nethermind, Besu, reth and anvil. */
+const CODE_FAULTS = new RegExp(
+  [
+    "out ?of ?gas|gas required exceeds|gas uint64 overflow|evm ?(error|halt)|vm execution error",
+    "invalid ?(\\w* ?opcode|\\w*opcode|jump|code)|opcode.* not defined|bad (instruction|jump)",
+    "stack ?(under|over)flow|stack limit|write protection|return data out of bounds",
+  ].join("|"),
+  "i",
+);
+
+/** Tells that a transaction's own code would end it, as any node would say. */
+export function isCodeFault(error: RpcError): boolean {
+  return isReverted(error) || CODE_FAULTS.test(error.message);
 }
 
-/** Tells that a node no longer has the state of an old block. */
+/** Tells that a contract would not answer a call, as any node would say. */
+export function isRefusal(error: RpcError): boolean {
+  return isCodeFault(error) || /invalid|stack/i.test(error.message);
+}
+
+/** Tells that a node no longer has the state of an old block; a contract that says so in its own words is none. */
 export function isMissingState(error: RpcError): boolean {
+  if (isReverted(error)) return false;
   return NODE_FAULTS[1].test(error.message) || NODE_FAULTS[2].test(error.message);
 }
 
