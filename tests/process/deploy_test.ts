@@ -5,11 +5,6 @@
  * @module
  */
 import { deepEqual, equal, match, ok } from "node:assert/strict";
-import { Deployment } from "kubernetes-models/apps/v1";
-import { CronJob, Job } from "kubernetes-models/batch/v1";
-import { NetworkPolicy } from "kubernetes-models/networking.k8s.io/v1";
-import { PodDisruptionBudget } from "kubernetes-models/policy/v1";
-import { ConfigMap, PersistentVolumeClaim, Service } from "kubernetes-models/v1";
 import { parse, parseAllDocuments } from "yaml";
 import { settingNames } from "../../config.ts";
 import { allRoutes } from "../../routes/http/route_list.ts";
@@ -26,6 +21,7 @@ interface Container {
 }
 
 interface Manifest {
+  apiVersion: string;
   kind: string;
   metadata: { name: string };
   data?: Record<string, string>;
@@ -44,10 +40,6 @@ interface PodSpec {
   automountServiceAccountToken: boolean;
 }
 
-const SCHEMAS: Readonly<Record<string, new (data: never) => { validate(): void }>> = {
-  ...{ ConfigMap, CronJob, Deployment, Job, NetworkPolicy, PersistentVolumeClaim },
-  ...{ PodDisruptionBudget, Service },
-};
 const RUNTIME = [
   ...["DENO_V8_FLAGS", "DENO_DIR", "MALLOC_MMAP_THRESHOLD_", "MALLOC_TRIM_THRESHOLD_"],
 ];
@@ -64,6 +56,18 @@ function hasSystemd(): boolean {
     if (error instanceof Deno.errors.NotFound) return false;
     throw error;
   }
+}
+
+/**
+ * The model of a manifest's kind in the version that it names. The name is put together, because the compiler would read
+ * a thousand files for their types, which say nothing here.
+ */
+async function schemaOf(
+  { apiVersion, kind }: Manifest,
+): Promise<new (data: Manifest) => { validate(): void }> {
+  const models = await import(["kubernetes-models", apiVersion].join("/"));
+  ok(kind in models, `${apiVersion} has ${kind}`);
+  return models[kind];
 }
 
 async function manifests(): Promise<Manifest[]> {
@@ -84,7 +88,7 @@ async function pods(): Promise<Map<string, PodSpec>> {
 
 Deno.test("the manifests are what Kubernetes' schemas describe, and select the pods that they mean", async () => {
   const all = await manifests();
-  for (const one of all) new SCHEMAS[one.kind](one as never).validate();
+  for (const one of all) new (await schemaOf(one))(one).validate();
   const labels = all.filter(({ spec }) => spec?.template !== undefined)
     .map(({ spec }) => spec.template.metadata.labels);
   const selected = all.flatMap(({ kind, spec }) => {
