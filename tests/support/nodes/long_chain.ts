@@ -16,6 +16,8 @@ export interface LongChain extends AsyncDisposable {
   extend(count: number): Promise<number>;
   /** Gives all blocks above a height other hashes. */
   fork(above: number): void;
+  /** Has questions for blocks above a height wait until it is released. */
+  hold(above: number): { readonly reached: Promise<void>; release(): void };
 }
 
 interface State {
@@ -28,6 +30,20 @@ interface State {
   realOf: Map<string, string>;
   /** Real blocks by height, with their transactions and without. */
   blocks: Map<string, Fields>;
+  /** Anvil's head when the head was last asked for: blocks up to it are there. */
+  known: number;
+  /** Hashes of empty blocks by height, before a fork. */
+  empty: Map<number, string>;
+  /** Hashes of other courses by course and hash. */
+  salted: Map<string, string>;
+  held: Held | null;
+}
+
+/** Questions for blocks above a height, which wait. */
+interface Held {
+  readonly above: number;
+  reached(): void;
+  readonly released: Promise<void>;
 }
 
 type Fields = Record<string, unknown>;
@@ -40,11 +56,16 @@ export function startLongChain(behind: string): LongChain {
     forks: [],
     realOf: new Map(),
     blocks: new Map(),
+    known: -1,
+    empty: new Map(),
+    salted: new Map(),
+    held: null,
   };
   const faulty = startFaultyNode(behind, async (question) => {
     const [tag] = question.params;
     if (question.method === "eth_getBlockByNumber" && `${tag}`.startsWith("0x")) {
       chain.askedUpTo = Math.max(chain.askedUpTo, Number(tag));
+      await heldBack(state, Number(tag));
     }
     return await answer(state, question);
   });
@@ -56,9 +77,21 @@ export function startLongChain(behind: string): LongChain {
       return await head(state);
     },
     fork: (above) => void state.forks.push(above),
+    hold(above) {
+      const reached = Promise.withResolvers<void>();
+      const released = Promise.withResolvers<void>();
+      state.held = { above, reached: reached.resolve, released: released.promise };
+      return { reached: reached.promise, release: released.resolve };
+    },
     [Symbol.asyncDispose]: () => faulty.abort(),
   };
   return chain;
+}
+
+async function heldBack({ held }: State, height: number): Promise<void> {
+  if (held === null || height <= held.above) return;
+  held.reached();
+  await held.released;
 }
 
 async function answer(state: State, question: Question): Promise<unknown> {
@@ -81,7 +114,8 @@ async function ask({ behind }: State, question: Question): Promise<unknown> {
 }
 
 async function realHead(state: State): Promise<number> {
-  return Number(await ask(state, question("eth_blockNumber", [])));
+  state.known = Number(await ask(state, question("eth_blockNumber", [])));
+  return state.known;
 }
 
 async function realBlock(state: State, height: number, full: unknown): Promise<Fields> {
@@ -93,7 +127,11 @@ async function realBlock(state: State, height: number, full: unknown): Promise<F
 }
 
 async function head(state: State): Promise<number> {
-  const real = await realHead(state);
+  return topAbove(state, await realHead(state));
+}
+
+/** The newest height that is shown above anvil's head. */
+function topAbove(state: State, real: number): number {
   const last = state.gaps.at(-1);
   return last?.after === real ? heightOf(state, real) + last.count : heightOf(state, real);
 }
@@ -116,8 +154,7 @@ function realAt(state: State, height: number): { real: number; above: number } {
 }
 
 async function block(state: State, [tag, full]: unknown[]): Promise<unknown> {
-  const top = await head(state);
-  const height = tag === "latest" ? top : Number(tag);
+  const height = tag === "latest" ? await head(state) : Number(tag);
   if (Number.isNaN(height)) {
     const found = await ask(state, question("eth_getBlockByNumber", [tag, full]));
     return found === null ? null : await block(state, [
@@ -125,7 +162,8 @@ async function block(state: State, [tag, full]: unknown[]): Promise<unknown> {
       full,
     ]);
   }
-  if (height > top) return null;
+  // Anvil takes no block away, so only what is not known to be there has its head asked for.
+  if (height > topAbove(state, state.known) && height > await head(state)) return null;
   const { real, above } = realAt(state, height);
   const base = await realBlock(state, real, full);
   const parent = height === 0 ? base.parentHash : await hashAt(state, height - 1);
@@ -137,14 +175,28 @@ async function block(state: State, [tag, full]: unknown[]): Promise<unknown> {
 /** The hash shown for the block at a height. */
 async function hashAt(state: State, height: number): Promise<string> {
   const { real, above } = realAt(state, height);
-  if (above > 0) return salted(state, height, id(`empty ${height}`));
+  if (above > 0) return salted(state, height, emptyHash(state, height));
   return salted(state, height, `${(await realBlock(state, real, false)).hash}`);
+}
+
+/** The hash of an empty block before a fork; each is asked for twice, by itself and as a parent. */
+function emptyHash({ empty }: State, height: number): string {
+  const hash = empty.get(height) ?? id(`empty ${height}`);
+  empty.set(height, hash);
+  return hash;
 }
 
 function salted(state: State, height: number, hash: string): string {
   const course = state.forks.findLastIndex((above) => height > above);
-  const says = course < 0 ? hash : id(`course ${course} ${hash}`);
+  const says = course < 0 ? hash : courseHash(state, course, hash);
   state.realOf.set(says, hash);
+  return says;
+}
+
+function courseHash({ salted: known }: State, course: number, hash: string): string {
+  const name = `course ${course} ${hash}`;
+  const says = known.get(name) ?? id(name);
+  known.set(name, says);
   return says;
 }
 
