@@ -3,7 +3,7 @@ import { deepEqual, equal } from "node:assert/strict";
 import { NodeError, type Trick } from "../support/nodes/faulty_node.ts";
 import { mineUntil } from "../support/ramp_fixture.ts";
 import { rowsOf } from "../support/realm.ts";
-import { among, chainOf, retryDepositsNow } from "../support/witnesses.ts";
+import { chainOf, depositsOf, retryDepositsNow, sharingNodes } from "../support/witnesses.ts";
 import { CALLS } from "../support/nodes/anvil.ts";
 
 const ETHER = 10n ** 18n;
@@ -11,6 +11,8 @@ const GWEI = 10n ** 9n;
 const LINKED = "0x52908400098527886E0F7030069857D2E4169EE7";
 // deno-lint-ignore no-explicit-any
 type Json = any;
+
+const test = sharingNodes("coins that blocks pay out");
 
 /** A chain whose blocks pay out: anvil makes none such, so its answers are added to. */
 function rewardingBlocks(read: (method: string, ...params: unknown[]) => Promise<Json>) {
@@ -30,10 +32,11 @@ function rewardingBlocks(read: (method: string, ...params: unknown[]) => Promise
   };
 }
 
-Deno.test("what blocks pay out to validators is neither a deposit nor unexplained, at linked and own addresses, beside a hidden payment too", async () => {
-  const staged = await among("h");
-  const { fixture, nodes: [node] } = staged;
-  try {
+test(
+  "what blocks pay out to validators is neither a deposit nor unexplained, at linked and own addresses, beside a hidden payment too",
+  "h",
+  async (staged) => {
+    const { fixture, nodes: [node] } = staged;
     const { anvil, realm } = fixture;
     const { send } = realm.admin;
     const { note, tell } = rewardingBlocks((method, ...params) => anvil.rpc(method, ...params));
@@ -59,7 +62,7 @@ Deno.test("what blocks pay out to validators is neither a deposit nor unexplaine
       await fixture.mine();
     }
     equal((await chainOf(fixture)).unexplained, 0);
-    deepEqual(await fixture.deposits(), []);
+    deepEqual(await depositsOf(staged, one, { id }), []);
     // Coins that a contract pays are found although more was paid out in the block.
     const data = CALLS.encodeFunctionData("payCoin", [[one.address], ETHER]);
     await anvil.send({ to: batcher, value: ETHER, data });
@@ -68,15 +71,14 @@ Deno.test("what blocks pay out to validators is neither a deposit nor unexplaine
     await mineUntil(fixture, async () => (await fixture.account(one.id)).balance.total === "1");
     equal((await chainOf(fixture)).unexplained, 0);
     equal((await rowsOf(realm, "select 1 from unexplained_gains")).length, 0);
-  } finally {
-    await staged.end();
-  }
-});
+  },
+);
 
-Deno.test("tips of transactions to a block's fee recipient are neither a deposit nor unexplained, beside a hidden payment too", async () => {
-  const staged = await among("h");
-  const { fixture } = staged;
-  try {
+test(
+  "tips of transactions to a block's fee recipient are neither a deposit nor unexplained, beside a hidden payment too",
+  "h",
+  async (staged) => {
+    const { fixture } = staged;
     const { anvil, realm } = fixture;
     const ramp = await fixture.ramp();
     const one = await fixture.address(ramp.id);
@@ -101,17 +103,17 @@ Deno.test("tips of transactions to a block's fee recipient are neither a deposit
     await fixture.mine();
     await mineUntil(fixture, async () => (await fixture.account(one.id)).balance.total === "1");
     equal((await chainOf(fixture)).unexplained, 0);
-    deepEqual((await fixture.deposits()).map(({ amount }) => Number(amount)), [1]);
+    deepEqual((await depositsOf(staged, one)).map(({ amount }) => Number(amount)), [1]);
+    await anvil.rpc("anvil_setCoinbase", `0x${"0".repeat(40)}`);
     equal((await rowsOf(realm, "select 1 from unexplained_gains")).length, 0);
-  } finally {
-    await staged.end();
-  }
-});
+  },
+);
 
-Deno.test("what blocks pay out to validators is explained where nodes have no earlier balances any more", async () => {
-  const staged = await among("h");
-  const { fixture, nodes: [node] } = staged;
-  try {
+test(
+  "what blocks pay out to validators is explained where nodes have no earlier balances any more",
+  "h",
+  async (staged) => {
+    const { fixture, nodes: [node] } = staged;
     const { anvil } = fixture;
     const { note, tell } = rewardingBlocks((method, ...params) => anvil.rpc(method, ...params));
     const ramp = await fixture.ramp();
@@ -134,35 +136,28 @@ Deno.test("what blocks pay out to validators is explained where nodes have no ea
     };
     await mineUntil(fixture, async () => {
       await retryDepositsNow(fixture);
-      const [deposit] = await fixture.deposits();
+      const [deposit] = await depositsOf(staged, one);
       return deposit?.status === "CONFIRMED" && (await chainOf(fixture)).unexplained === 0;
     });
-    deepEqual((await fixture.deposits()).map(({ credited }) => Number(credited)), [2]);
-  } finally {
-    await staged.end();
-  }
-});
+    deepEqual((await depositsOf(staged, one)).map(({ credited }) => Number(credited)), [2]);
+  },
+);
 
-Deno.test("a payout that one of two nodes makes up hides no payment", async () => {
-  const staged = await among("lh");
+test("a payout that one of two nodes makes up hides no payment", "lh", async (staged) => {
   const { fixture, lying } = staged;
-  try {
-    const { anvil } = fixture;
-    const { note, tell } = rewardingBlocks((method, ...params) => anvil.rpc(method, ...params));
-    const ramp = await fixture.ramp();
-    const one = await fixture.address(ramp.id);
-    const batcher = await anvil.deploy("Batcher");
-    await fixture.mine(2);
-    lying.trick = tell;
-    note(Number(await anvil.rpc<string>("eth_blockNumber")) + 1, one.address, ETHER);
-    const data = CALLS.encodeFunctionData("payCoin", [[one.address], ETHER]);
-    await anvil.pool({ to: batcher, value: ETHER, data });
-    await fixture.mine();
-    await mineUntil(fixture, async () => {
-      await retryDepositsNow(fixture);
-      return (await fixture.account(one.id)).balance.total === "1";
-    });
-  } finally {
-    await staged.end();
-  }
+  const { anvil } = fixture;
+  const { note, tell } = rewardingBlocks((method, ...params) => anvil.rpc(method, ...params));
+  const ramp = await fixture.ramp();
+  const one = await fixture.address(ramp.id);
+  const batcher = await anvil.deploy("Batcher");
+  await fixture.mine(2);
+  lying.trick = tell;
+  note(Number(await anvil.rpc<string>("eth_blockNumber")) + 1, one.address, ETHER);
+  const data = CALLS.encodeFunctionData("payCoin", [[one.address], ETHER]);
+  await anvil.pool({ to: batcher, value: ETHER, data });
+  await fixture.mine();
+  await mineUntil(fixture, async () => {
+    await retryDepositsNow(fixture);
+    return (await fixture.account(one.id)).balance.total === "1";
+  });
 });

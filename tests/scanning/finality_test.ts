@@ -7,17 +7,12 @@ import type { Evm } from "../../workers/chains/evm/context.ts";
 import { finalHeight } from "../../workers/chains/evm/finality.ts";
 import { openEvmNodes } from "../../workers/chains/evm/node_answers.ts";
 import type { Peer } from "../../workers/chains/node_pool.ts";
-import { type FundedRamp, openFundedRamp, OUTSIDE } from "../support/evm_fixture.ts";
+import type { FundedRamp } from "../support/evm_fixture.ts";
 import { reconcile } from "../support/installation.ts";
 import { openRampFixture } from "../support/ramp_fixture.ts";
 import { rowsOf } from "../support/realm.ts";
-import {
-  type FaultyNode,
-  NodeError,
-  passOn,
-  startFaultyNode,
-  type Trick,
-} from "../support/nodes/faulty_node.ts";
+import { NodeError, passOn, type Trick } from "../support/nodes/faulty_node.ts";
+import { type FrontedRamp, sharingFunded } from "../support/sharing_funded.ts";
 
 const ETHER = 10n ** 18n;
 const REVERTS = "0x60006000fd";
@@ -25,28 +20,7 @@ const FIRST = "0x1";
 const MADE = `0x${"cd".repeat(32)}`;
 const STRANGER = getAddress(`0x${"5".repeat(40)}`);
 
-interface Witnessed extends AsyncDisposable {
-  funded: FundedRamp;
-  nodes: FaultyNode[];
-}
-
-async function behind(count: number): Promise<Witnessed> {
-  const nodes: FaultyNode[] = [];
-  const funded = await openFundedRamp({
-    front: (url) => {
-      nodes.push(...Array.from({ length: count }, () => startFaultyNode(url)));
-      return nodes.map((one) => one.url).join();
-    },
-  });
-  return {
-    funded,
-    nodes,
-    async [Symbol.asyncDispose]() {
-      await funded[Symbol.asyncDispose]();
-      for (const one of nodes) await one.abort();
-    },
-  };
-}
+const test = sharingFunded("payments that are given back once a block is final");
 
 /** Makes a node report the block at a tag or height as the final one; null: it reports none. */
 function final({ anvil }: FundedRamp, at: () => string | null): Trick {
@@ -68,19 +42,25 @@ function deaf(funded: FundedRamp, at: () => string | null): Trick {
   };
 }
 
+async function withdrawn({ funded, outside }: Omit<FrontedRamp, "nodes">): Promise<string> {
+  const { status, text, body } = await funded.withdraw("1", { destination: { address: outside } });
+  equal(status, 201, text);
+  return body.id;
+}
+
 /** Sends a payment that fails in its block, eight blocks ago. */
-async function failed(funded: FundedRamp): Promise<string> {
-  const { body: { id } } = await funded.withdraw("1");
+async function failed({ funded, outside }: FrontedRamp): Promise<string> {
+  const id = await withdrawn({ funded, outside });
   await funded.advance();
-  await funded.anvil.rpc("anvil_setCode", OUTSIDE, REVERTS);
+  await funded.anvil.rpc("anvil_setCode", outside, REVERTS);
   await funded.anvil.mine(8);
   for (let round = 0; round < 3; round++) await funded.advance();
   return id;
 }
 
 /** Uses the first nonce of the ramp's own key for something else, eight blocks ago. */
-async function taken(funded: FundedRamp): Promise<string> {
-  const { body: { id } } = await funded.withdraw("1");
+async function taken({ funded, outside }: FrontedRamp): Promise<string> {
+  const id = await withdrawn({ funded, outside });
   await funded.advance();
   const { context, address } = funded;
   const order = { chain: "ETHEREUM", network: "main" } as const;
@@ -115,17 +95,17 @@ async function givenBack(funded: FundedRamp, id: string, own: boolean): Promise<
   return (await funded.finish(id)).status;
 }
 
-const outside = async ({ anvil }: FundedRamp) =>
-  BigInt(await anvil.rpc<string>("eth_getBalance", OUTSIDE, "latest"));
+const paidTo = async ({ funded, outside }: FrontedRamp) =>
+  BigInt(await funded.anvil.rpc<string>("eth_getBalance", outside, "latest"));
 
 async function reportsOf({ context }: FundedRamp): Promise<string> {
   return (await context.chains.open({ chain: "ETHEREUM", testnet: false })).reports().join("\n");
 }
 
 /** Takes the last blocks away, with what they held. */
-async function reorganised(funded: FundedRamp, blocks: number): Promise<void> {
+async function reorganised({ funded, outside }: FrontedRamp, blocks: number): Promise<void> {
   await funded.anvil.rpc("anvil_reorg", blocks, []);
-  await funded.anvil.rpc("anvil_setCode", OUTSIDE, "0x");
+  await funded.anvil.rpc("anvil_setCode", outside, "0x");
 }
 
 for (
@@ -134,63 +114,74 @@ for (
     ["whose nonce another took", taken],
   ] as const
 ) {
-  Deno.test(`a payment ${name} is given back only once that block is final: a reorganisation beyond the depth pays once`, async () => {
-    await using witnessed = await behind(1);
-    const { funded, nodes: [node] } = witnessed;
-    node.trick = lose === taken ? deaf(funded, () => FIRST) : final(funded, () => FIRST);
-    const id = await lose(funded);
-    equal((await funded.read(id)).status, "PROCESSING");
-    await reorganised(funded, 8);
-    node.trick = final(funded, () => FIRST);
-    equal((await funded.finish(id)).status, "DONE");
-    equal(await outside(funded), ETHER);
-  });
+  test(
+    `a payment ${name} is given back only once that block is final: a reorganisation beyond the depth pays once`,
+    1,
+    async (fronted) => {
+      const { funded, nodes: [node] } = fronted;
+      node.trick = lose === taken ? deaf(funded, () => FIRST) : final(funded, () => FIRST);
+      const id = await lose(fronted);
+      equal((await funded.read(id)).status, "PROCESSING");
+      await reorganised(fronted, 8);
+      node.trick = final(funded, () => FIRST);
+      equal((await funded.finish(id)).status, "DONE");
+      equal(await paidTo(fronted), ETHER);
+    },
+  );
 
-  Deno.test(`a payment ${name} is given back when that block is final`, async () => {
-    await using witnessed = await behind(1);
-    const { funded, nodes: [node] } = witnessed;
+  test(`a payment ${name} is given back when that block is final`, 1, async (fronted) => {
+    const { funded, nodes: [node] } = fronted;
     let at: string | null = FIRST;
     node.trick = lose === taken ? deaf(funded, () => at) : final(funded, () => at);
-    const id = await lose(funded);
+    const id = await lose(fronted);
     equal((await funded.read(id)).status, "PROCESSING");
     at = "latest";
     equal(await givenBack(funded, id, lose === taken), "FAILED");
-    equal(await outside(funded), 0n);
+    equal(await paidTo(fronted), 0n);
   });
 
-  Deno.test(`where a node knows no final block, a payment ${name} is given back by the depth alone, and that is reported`, async () => {
-    await using witnessed = await behind(1);
-    const { funded, nodes: [node] } = witnessed;
-    node.trick = lose === taken ? deaf(funded, () => null) : final(funded, () => null);
-    const id = await lose(funded);
-    equal(await givenBack(funded, id, lose === taken), "FAILED");
-    match(await reportsOf(funded), /knows no final block/);
-  });
+  test(
+    `where a node knows no final block, a payment ${name} is given back by the depth alone, and that is reported`,
+    1,
+    async (fronted) => {
+      const { funded, nodes: [node] } = fronted;
+      node.trick = lose === taken ? deaf(funded, () => null) : final(funded, () => null);
+      const id = await lose(fronted);
+      equal(await givenBack(funded, id, lose === taken), "FAILED");
+      match(await reportsOf(funded), /knows no final block/);
+    },
+  );
 
-  Deno.test(`of three nodes one that calls every block final has no payment ${name} given back`, async () => {
-    await using witnessed = await behind(3);
-    const { funded, nodes } = witnessed;
-    const tell = lose === taken ? deaf : final;
-    for (const [at, node] of nodes.entries()) {
-      node.trick = tell(funded, () => at === 0 ? "latest" : FIRST);
-    }
-    const id = await lose(funded);
-    equal((await funded.read(id)).status, "PROCESSING");
-    // Nor does one that calls nothing final hold it up.
-    for (const [at, node] of nodes.entries()) {
-      node.trick = tell(funded, () => at === 0 ? FIRST : "latest");
-    }
-    equal(await givenBack(funded, id, lose === taken), "FAILED");
-  });
+  test(
+    `of three nodes one that calls every block final has no payment ${name} given back`,
+    3,
+    async (fronted) => {
+      const { funded, nodes } = fronted;
+      const tell = lose === taken ? deaf : final;
+      for (const [at, node] of nodes.entries()) {
+        node.trick = tell(funded, () => at === 0 ? "latest" : FIRST);
+      }
+      const id = await lose(fronted);
+      equal((await funded.read(id)).status, "PROCESSING");
+      // Nor does one that calls nothing final hold it up.
+      for (const [at, node] of nodes.entries()) {
+        node.trick = tell(funded, () => at === 0 ? FIRST : "latest");
+      }
+      equal(await givenBack(funded, id, lose === taken), "FAILED");
+    },
+  );
 }
 
-Deno.test("a payment that is made is settled at its depth, before its block is final", async () => {
-  await using witnessed = await behind(1);
-  const { funded, nodes: [node] } = witnessed;
-  node.trick = final(funded, () => FIRST);
-  equal((await funded.finish((await funded.withdraw("1")).body.id)).status, "DONE");
-  equal(await outside(funded), ETHER);
-});
+test(
+  "a payment that is made is settled at its depth, before its block is final",
+  1,
+  async (fronted) => {
+    const { funded, nodes: [node] } = fronted;
+    node.trick = final(funded, () => FIRST);
+    equal((await funded.finish(await withdrawn(fronted))).status, "DONE");
+    equal(await paidTo(fronted), ETHER);
+  },
+);
 
 for (
   const [name, tell] of [
@@ -199,36 +190,39 @@ for (
     ["tells no longer what is final", () => null],
   ] as const
 ) {
-  Deno.test(`a node that ${name} has nothing given back, until it is in step again`, async () => {
-    await using witnessed = await behind(1);
-    const { funded, nodes: [node] } = witnessed;
-    await funded.anvil.mine(4);
-    const chain = await funded.context.chains.open({ chain: "ETHEREUM", testnet: false });
-    const called = `0x${(await chain.head()).finalized!.toString(16)}`;
-    const told = final(funded, tell);
-    node.trick = async (question) => {
-      const { method, params: [at] } = question;
-      if (tell() === FIRST && method === "eth_getBlockByNumber" && at === called) {
-        const block = await funded.anvil.rpc("eth_getBlockByNumber", called, false);
-        return { ...block as object, hash: MADE };
-      }
-      const answer = await told(question);
-      // Beyond its head there is none to pass on, so one is made up.
-      if (answer !== null) return answer;
-      const block = await funded.anvil.rpc("eth_getBlockByNumber", FIRST, false);
-      return { ...block as object, number: "0x5000" };
-    };
-    const id = await failed(funded);
-    equal((await funded.read(id)).status, "PROCESSING");
-    const [{ error }] = await rowsOf<{ error: string }>(
-      funded.realm,
-      "select error from chain_orders",
-    );
-    match(error, /called final|calls block|a final block now/);
-    if (tell() !== null) match(await reportsOf(funded), /called final|calls block/);
-    node.trick = () => undefined;
-    equal((await funded.finish(id)).status, "FAILED");
-  });
+  test(
+    `a node that ${name} has nothing given back, until it is in step again`,
+    1,
+    async (fronted) => {
+      const { funded, nodes: [node] } = fronted;
+      await funded.anvil.mine(4);
+      const chain = await funded.context.chains.open({ chain: "ETHEREUM", testnet: false });
+      const called = `0x${(await chain.head()).finalized!.toString(16)}`;
+      const told = final(funded, tell);
+      node.trick = async (question) => {
+        const { method, params: [at] } = question;
+        if (tell() === FIRST && method === "eth_getBlockByNumber" && at === called) {
+          const block = await funded.anvil.rpc("eth_getBlockByNumber", called, false);
+          return { ...block as object, hash: MADE };
+        }
+        const answer = await told(question);
+        // Beyond its head there is none to pass on, so one is made up.
+        if (answer !== null) return answer;
+        const block = await funded.anvil.rpc("eth_getBlockByNumber", FIRST, false);
+        return { ...block as object, number: "0x5000" };
+      };
+      const id = await failed(fronted);
+      equal((await funded.read(id)).status, "PROCESSING");
+      const [{ error }] = await rowsOf<{ error: string }>(
+        funded.realm,
+        "select error from chain_orders order by id desc limit 1",
+      );
+      match(error, /called final|calls block|a final block now/);
+      if (tell() !== null) match(await reportsOf(funded), /called final|calls block/);
+      node.trick = () => undefined;
+      equal((await funded.finish(id)).status, "FAILED");
+    },
+  );
 }
 
 Deno.test("answers that overtake each other, and nodes that lag behind one name, take nothing back", async () => {

@@ -4,50 +4,70 @@ import { CALLS } from "../support/nodes/anvil.ts";
 import { NodeError, passOn } from "../support/nodes/faulty_node.ts";
 import { driftsOf } from "../support/ramp_fixture.ts";
 import { rowsOf } from "../support/realm.ts";
-import { among, retryDepositsNow, type Witnessed } from "../support/witnesses.ts";
+import { retryDepositsNow, sharingNodes, type Witnessed } from "../support/witnesses.ts";
 
 const ETHER = 10n ** 18n;
 const HALF = ETHER / 2n;
+
+/** Confirmations of a deposit; reorganisations replace two blocks at most. */
+const DEPTH = 5;
+
+const test = sharingNodes("coins of calls whose blocks are replaced", {
+  env: { ETHEREUM_TESTNET_CONFIRMATIONS: `${DEPTH}` },
+});
 
 /** An address of a customer, and a contract that pays it when it is called. */
 async function openPayee(witnessed: Witnessed) {
   const { fixture } = witnessed;
   const ramp = await fixture.ramp();
-  const { address } = await fixture.address(ramp.id);
+  const { id, address } = await fixture.address(ramp.id);
   const batcher = await fixture.anvil.deploy("Batcher");
   await fixture.mine(2);
   const pay = async () => {
     const data = CALLS.encodeFunctionData("payCoin", [[address], HALF]);
     return await fixture.anvil.send({ to: batcher, value: HALF, data });
   };
-  return { address, pay };
+  return { id, address, pay };
 }
 
-async function open(nodes = "l"): Promise<Witnessed> {
-  return await among(nodes, { env: { ETHEREUM_TESTNET_CONFIRMATIONS: "5" } });
-}
+/** A deposit: its status and amount. */
+type Shown = [status: string, amount: string];
 
-/** Follows until the depth is reached; gives the deposits, and what chain and ledger differ by. */
-async function settled({ fixture }: Witnessed) {
-  for (let round = 0; round < 10; round++) {
+/**
+ * Follows beyond the depth until an account has the deposits that are demanded, and two rounds more; demands them, and that
+ * chain and ledger agree.
+ */
+async function assertSettled(
+  { fixture }: Witnessed,
+  account: string,
+  wanted: Shown[],
+): Promise<void> {
+  const { anvil, realm } = fixture;
+  const told = async () =>
+    (await rowsOf<{ status: string; amount: string }>(
+      realm,
+      "select status, trim_scale(amount)::text as amount from deposits where account = $1 order by id",
+      [account],
+    )).map(({ status, amount }): Shown => [status, amount]);
+  await anvil.mine(DEPTH - 1);
+  for (let [round, more] = [0, 2]; round < 10 && more > 0; round++) {
     await retryDepositsNow(fixture);
-    await rowsOf(fixture.realm, "update jobs set run_at = now() where state = 'ready'");
+    await rowsOf(realm, "update jobs set run_at = now() where state = 'ready'");
     await fixture.mine();
+    if (`${await told()}` === `${wanted}`) more--;
   }
-  const rows = await rowsOf<{ status: string; amount: string }>(
-    fixture.realm,
-    "select status, trim_scale(amount)::text as amount from deposits order by id",
-  );
-  return { deposits: rows.map((one) => [one.status, one.amount]), drifts: await driftsOf(fixture) };
+  deepEqual(await told(), wanted);
+  deepEqual(await driftsOf(fixture), [["ETH", "0"]]);
 }
 
 for (const told of [true, false]) {
   const which = told ? "" : ", and nodes have no older balances";
-  Deno.test(`coins of a call whose block a reorganisation replaces are credited in their new block${which}`, async () => {
-    const witnessed = await open();
-    try {
+  test(
+    `coins of a call whose block a reorganisation replaces are credited in their new block${which}`,
+    "l",
+    async (witnessed) => {
       const { fixture: { anvil, poller }, lying } = witnessed;
-      const { pay } = await openPayee(witnessed);
+      const { id, pay } = await openPayee(witnessed);
       const hash = await pay();
       await poller.follow();
       const raw = await anvil.rpc<string>("eth_getRawTransactionByHash", hash);
@@ -62,21 +82,17 @@ for (const told of [true, false]) {
       }
       await poller.follow();
       lying.trick = () => undefined;
-      deepEqual(await settled(witnessed), {
-        deposits: [["CONFIRMED", "0.5"]],
-        drifts: [["ETH", "0"]],
-      });
-    } finally {
-      await witnessed.end();
-    }
-  });
+      await assertSettled(witnessed, id, [["CONFIRMED", "0.5"]]);
+    },
+  );
 }
 
-Deno.test("coins of a call are credited although its new block was told wrong for a moment", async () => {
-  const witnessed = await open();
-  try {
+test(
+  "coins of a call are credited although its new block was told wrong for a moment",
+  "l",
+  async (witnessed) => {
     const { fixture: { anvil, poller }, lying, url } = witnessed;
-    const { pay } = await openPayee(witnessed);
+    const { id, pay } = await openPayee(witnessed);
     const hash = await pay();
     await poller.follow();
     const raw = await anvil.rpc<string>("eth_getRawTransactionByHash", hash);
@@ -101,43 +117,35 @@ Deno.test("coins of a call are credited although its new block was told wrong fo
     };
     await poller.follow();
     lying.trick = () => undefined;
-    deepEqual(await settled(witnessed), {
-      deposits: [["CONFIRMED", "0.5"]],
-      drifts: [["ETH", "0"]],
-    });
-  } finally {
-    await witnessed.end();
-  }
-});
+    await assertSettled(witnessed, id, [["CONFIRMED", "0.5"]]);
+  },
+);
 
-Deno.test("coins of a call that come instead of as many which a reorganisation removed are found", async () => {
-  const witnessed = await open();
-  try {
+test(
+  "coins of a call that come instead of as many which a reorganisation removed are found",
+  "l",
+  async (witnessed) => {
     const { fixture: { anvil, poller } } = witnessed;
-    const { pay } = await openPayee(witnessed);
+    const { id, pay } = await openPayee(witnessed);
     await pay();
     await poller.follow();
     await anvil.rpc("anvil_reorg", 1, []);
     await anvil.mine(); // the same nonce pays as much once more, in another transaction
     await pay();
     await poller.follow();
-    deepEqual(await settled(witnessed), {
-      deposits: [["ORPHANED", "0.5"], ["CONFIRMED", "0.5"]],
-      drifts: [["ETH", "0"]],
-    });
-  } finally {
-    await witnessed.end();
-  }
-});
+    await assertSettled(witnessed, id, [["ORPHANED", "0.5"], ["CONFIRMED", "0.5"]]);
+  },
+);
 
 for (const nodes of ["lhh", "hlh", "hhl", "lha", "lah", "hla", "ahl", "alh", "hal"]) {
   const away = nodes.indexOf("a");
   const which = away < 0 ? "" : ", and another tells none";
-  Deno.test(`coins of a call are found although one node tells too much of the block below them${which} (nodes ${nodes})`, async () => {
-    const witnessed = await open(nodes);
-    try {
+  test(
+    `coins of a call are found although one node tells too much of the block below them${which} (nodes ${nodes})`,
+    nodes,
+    async (witnessed) => {
       const { fixture: { anvil, poller }, lying } = witnessed;
-      const { address, pay } = await openPayee(witnessed);
+      const { id, address, pay } = await openPayee(witnessed);
       const below = await anvil.rpc<string>("eth_blockNumber");
       await pay();
       await poller.follow();
@@ -153,21 +161,17 @@ for (const nodes of ["lhh", "hlh", "hhl", "lha", "lah", "hla", "ahl", "alh", "ha
       if (away >= 0) witnessed.nodes[away].trick = tell;
       await poller.follow();
       for (const one of witnessed.nodes) one.trick = () => undefined;
-      deepEqual(await settled(witnessed), {
-        deposits: [["ORPHANED", "0.5"], ["CONFIRMED", "0.5"]],
-        drifts: [["ETH", "0"]],
-      });
-    } finally {
-      await witnessed.end();
-    }
-  });
+      await assertSettled(witnessed, id, [["ORPHANED", "0.5"], ["CONFIRMED", "0.5"]]);
+    },
+  );
 }
 
-Deno.test("a rise that is not explained yet is searched below a reorganisation as well", async () => {
-  const witnessed = await open();
-  try {
+test(
+  "a rise that is not explained yet is searched below a reorganisation as well",
+  "l",
+  async (witnessed) => {
     const { fixture: { anvil, poller }, lying } = witnessed;
-    const { pay } = await openPayee(witnessed);
+    const { id, pay } = await openPayee(witnessed);
     await pay();
     await anvil.mine(2);
     const head = await anvil.rpc<string>("eth_blockNumber");
@@ -183,11 +187,6 @@ Deno.test("a rise that is not explained yet is searched below a reorganisation a
     await anvil.rpc("anvil_reorg", 1, []);
     await poller.follow();
     lying.trick = () => undefined;
-    deepEqual(await settled(witnessed), {
-      deposits: [["CONFIRMED", "0.5"]],
-      drifts: [["ETH", "0"]],
-    });
-  } finally {
-    await witnessed.end();
-  }
-});
+    await assertSettled(witnessed, id, [["CONFIRMED", "0.5"]]);
+  },
+);

@@ -1,17 +1,23 @@
 import { deepEqual, equal } from "node:assert/strict";
 import { CALLS } from "../support/nodes/anvil.ts";
-import { openRampFixture } from "../support/ramp_fixture.ts";
+import { openRampFixture, type RampFixture } from "../support/ramp_fixture.ts";
 import { rowsOf } from "../support/realm.ts";
+import { sharingRamps } from "../support/sharing_ramps.ts";
 
 const ETHER = 10n ** 18n;
+const test = sharingRamps("deposits that a scanner finds");
 
-Deno.test("a deposit to a ramp is seen, waits for its depth and is credited once", async () => {
-  await using fixture = await openRampFixture();
+/** The deposits of an account. */
+async function depositsOf(fixture: RampFixture, account: string) {
+  return (await fixture.deposits()).filter((one) => one.account === account);
+}
+
+test("a deposit to a ramp is seen, waits for its depth and is credited once", async (fixture) => {
   const { anvil, poller } = fixture;
   const ramp = await fixture.ramp();
   const hash = await anvil.pool({ to: ramp.address, value: ETHER / 2n });
   await fixture.mine();
-  const [seen] = await fixture.deposits();
+  const [seen] = await depositsOf(fixture, ramp.id);
   deepEqual([seen.status, seen.hash, seen.index, seen.amount], ["PENDING", hash, -1, "0.5"]);
   equal(seen.confirmations, 1);
   deepEqual((await fixture.account(ramp.id)).balance, {
@@ -20,7 +26,7 @@ Deno.test("a deposit to a ramp is seen, waits for its depth and is credited once
     assets: "0.5",
   });
   await fixture.mine();
-  const [counted] = await fixture.deposits();
+  const [counted] = await depositsOf(fixture, ramp.id);
   deepEqual([counted.status, counted.credited, counted.confirmations], ["CONFIRMED", "0.5", 2]);
   deepEqual((await fixture.account(ramp.id)).balance.total, "0.5");
   await fixture.mine(3);
@@ -28,13 +34,13 @@ Deno.test("a deposit to a ramp is seen, waits for its depth and is credited once
   equal((await fixture.account(ramp.id)).balance.total, "0.5");
   const events = await rowsOf<{ type: string }>(
     fixture.realm,
-    "select type from events where type like 'deposit.%' order by position",
+    `select type from events where type like 'deposit.%' and payload ->> 'id' = $1 order by position`,
+    [seen.id],
   );
   deepEqual(events.map((one) => one.type), ["deposit.pending", "deposit.confirmed"]);
 });
 
-Deno.test("a crash between recording and crediting loses nothing and doubles nothing", async () => {
-  await using fixture = await openRampFixture();
+test("a crash between recording and crediting loses nothing and doubles nothing", async (fixture) => {
   const ramp = await fixture.ramp();
   await fixture.anvil.pool({ to: ramp.address, value: ETHER });
   await fixture.anvil.mine(5);
@@ -51,11 +57,10 @@ Deno.test("a crash between recording and crediting loses nothing and doubles not
   });
   await fixture.poller.follow(2);
   equal((await fixture.account(ramp.id)).balance.total, "1");
-  equal((await fixture.deposits()).length, 1);
+  equal((await depositsOf(fixture, ramp.id)).length, 1);
 });
 
-Deno.test("two workers at once credit a deposit once", async () => {
-  await using fixture = await openRampFixture();
+test("two workers at once credit a deposit once", async (fixture) => {
   const ramp = await fixture.ramp();
   await fixture.anvil.pool({ to: ramp.address, value: ETHER });
   await fixture.anvil.mine(4);
@@ -91,11 +96,10 @@ Deno.test("a reorganisation before the depth moves a deposit's block or orphans 
   equal((await fixture.account(ramp.id)).balance.total, "2");
 });
 
-Deno.test("a reorganisation beyond the depth freezes the ramp and invents no money", async () => {
-  await using fixture = await openRampFixture();
+test("a reorganisation beyond the depth freezes the ramp and invents no money", async (fixture) => {
   const { anvil } = fixture;
   const ramp = await fixture.ramp();
-  await anvil.mine(3);
+  await fixture.mine(8); // what others were paid lies deeper than this reorganisation goes
   await anvil.send({ to: ramp.address, value: ETHER });
   await fixture.mine(2);
   equal((await fixture.account(ramp.id)).balance.total, "1");
@@ -103,13 +107,12 @@ Deno.test("a reorganisation beyond the depth freezes the ramp and invents no mon
   await fixture.mine();
   const account = await fixture.account(ramp.id);
   deepEqual([account.balance.total, account.frozen], ["1", true]);
-  const [deposit] = await fixture.deposits();
+  const [deposit] = await depositsOf(fixture, ramp.id);
   deepEqual([deposit.status, deposit.block], ["CONFIRMED", null]);
   equal(deposit.error.code, "deposit.not_found");
 });
 
-Deno.test("coins that a contract pays inside a call are found by comparing balances", async () => {
-  await using fixture = await openRampFixture();
+test("coins that a contract pays inside a call are found by comparing balances", async (fixture) => {
   const { anvil } = fixture;
   const ramp = await fixture.ramp();
   const one = await fixture.address(ramp.id);
@@ -118,21 +121,23 @@ Deno.test("coins that a contract pays inside a call are found by comparing balan
   const data = CALLS.encodeFunctionData("payCoin", [[ramp.address, one.address], ETHER]);
   await anvil.pool({ to: batcher, value: 2n * ETHER, data });
   await fixture.mine();
-  const seen = await fixture.deposits();
+  const seen = [
+    ...await depositsOf(fixture, ramp.id),
+    ...await depositsOf(fixture, one.id),
+  ];
   deepEqual(seen.map((row) => [row.status, row.amount]), [["PENDING", "1"], ["PENDING", "1"]]);
   await fixture.mine(2);
   equal((await fixture.account(ramp.id)).balance.total, "1");
 });
 
-Deno.test("a chain that waits for an operator credits nothing until a range is rescanned", async () => {
-  await using fixture = await openRampFixture();
+test("a chain that waits for an operator credits nothing until a range is rescanned", async (fixture) => {
   const { send } = fixture.realm.admin;
   const ramp = await fixture.ramp();
   const halted = { detail: "no common ancestor" };
   await fixture.realm.command((tx) => tx`update chain_cursors set halted = ${tx.json(halted)}`);
   await fixture.anvil.pool({ to: ramp.address, value: ETHER });
   await fixture.mine(3);
-  deepEqual(await fixture.deposits(), []);
+  deepEqual(await depositsOf(fixture, ramp.id), []);
   const [waiting] = (await send("GET", "/v1/chains")).body;
   deepEqual([waiting.healthy, waiting.error], [false, "no common ancestor"]);
   const range = { chain: "ETHEREUM", testnet: true, from: 0, to: 1 };

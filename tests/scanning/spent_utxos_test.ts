@@ -15,34 +15,49 @@ import { asSuperuser } from "../support/database.ts";
 import { lies, throughNode } from "../support/coin_liars.ts";
 import { hasLitecoind, startLitecoind } from "../support/nodes/litecoind.ts";
 import { rowsOf } from "../support/realm.ts";
+import { sharingUtxo } from "../support/sharing_utxo.ts";
 import { type FaultyNode, NodeError } from "../support/nodes/faulty_node.ts";
 import { newParty } from "../chains/bitcoin/fixture.ts";
 
 const ignore = !hasLitecoind();
 const PLACE = { chain: "LITECOIN", network: "regtest" } as const;
 
-Deno.test({
-  name: "after a halt that is ended as documented, books and coins are those of the chain",
-  ignore,
-  async fn() {
-    await using funded = await openUtxoRamp(LITECOIN);
-    const from = await funded.node.rpc<number>("getblockcount");
-    await paidOnce(funded, "1");
-    await follow(funded, 4);
-    await funded.realm.command((tx) =>
-      tx`update chain_cursors set halted = ${tx.json({ detail: "no common ancestor" })}`
-    );
-    const range = { chain: "LITECOIN", testnet: true, from, to: from };
-    equal((await funded.realm.admin.send("POST", "/v1/deposits/rescan", range)).status, 200);
-    await funded.realm.drain();
-    await follow(funded, 4);
-    await coinsAgree(funded);
-    await funded.agree();
-    await funded.realm.admin.send("POST", `/v1/accounts/${funded.ramp}/unfreeze`);
-    const [row] = await funded.ended([await send(funded, "7.5")]);
-    equal(row.status, "DONE", JSON.stringify(row.error));
-    await coinsAgree(funded);
-  },
+const test = sharingUtxo("coins that were spent", LITECOIN, ignore);
+
+// The first: what is told of corrected coins is of its own.
+test("a coin that the nodes no longer have is taken out of the holdings, with its spender", async ({ funded }) => {
+  await paidOnce(funded, "1");
+  const before = await coinsOf(funded);
+  equal((await checkLedger(funded.realm.pool)).mismatches.length, 0);
+  await resurrect(funded);
+  const { mismatches } = await checkLedger(funded.realm.pool);
+  const codes = new Set(mismatches.map(({ code }) => code));
+  deepEqual([...codes].toSorted(), ["coin.holding", "coin.order"]);
+  await verifyRound(funded.context, await chainOf(funded), PLACE);
+  deepEqual(await coinsOf(funded), before);
+  equal((await checkLedger(funded.realm.pool)).mismatches.length, 0);
+  await coinsAgree(funded);
+  const told = await rowsOf(funded.realm, "select 1 from events where type = 'coin.corrected'");
+  equal(told.length, before.filter((coin) => coin.spent_by !== null).length);
+});
+
+test("after a halt that is ended as documented, books and coins are those of the chain", async ({ funded }) => {
+  const from = await funded.node.rpc<number>("getblockcount");
+  await paidOnce(funded, "1");
+  await follow(funded, 4);
+  await funded.realm.command((tx) =>
+    tx`update chain_cursors set halted = ${tx.json({ detail: "no common ancestor" })}`
+  );
+  const range = { chain: "LITECOIN", testnet: true, from, to: from };
+  equal((await funded.realm.admin.send("POST", "/v1/deposits/rescan", range)).status, 200);
+  await funded.realm.drain();
+  await follow(funded, 4);
+  await coinsAgree(funded);
+  await funded.agree();
+  await funded.realm.admin.send("POST", `/v1/accounts/${funded.ramp}/unfreeze`);
+  const [row] = await funded.ended([await send(funded, "7.5")]);
+  equal(row.status, "DONE", JSON.stringify(row.error));
+  await coinsAgree(funded);
 });
 
 for (const utxo of UTXO_CHAINS.filter(({ id }) => id === "LITECOIN" || id === "BITCOIN_CASH")) {
@@ -70,92 +85,60 @@ for (const utxo of UTXO_CHAINS.filter(({ id }) => id === "LITECOIN" || id === "B
   });
 }
 
-Deno.test({
-  name: "a coin that the nodes no longer have is taken out of the holdings, with its spender",
-  ignore,
-  async fn() {
-    await using funded = await openUtxoRamp(LITECOIN);
-    await paidOnce(funded, "1");
-    const before = await coinsOf(funded);
-    equal((await checkLedger(funded.realm.pool)).mismatches.length, 0);
-    await resurrect(funded);
-    const { mismatches } = await checkLedger(funded.realm.pool);
-    const codes = new Set(mismatches.map(({ code }) => code));
-    deepEqual([...codes].toSorted(), ["coin.holding", "coin.order"]);
-    await verifyRound(funded.context, await chainOf(funded), PLACE);
-    deepEqual(await coinsOf(funded), before);
-    equal((await checkLedger(funded.realm.pool)).mismatches.length, 0);
-    await coinsAgree(funded);
-    const told = await rowsOf(funded.realm, "select 1 from events where type = 'coin.corrected'");
-    equal(told.length, before.filter((coin) => coin.spent_by !== null).length);
-  },
+test("a payment that would spend a coin long spent waits until that is found, and is paid once", async ({ funded }) => {
+  const source = { account: funded.ramp };
+  await funded.fund(9n * COIN);
+  const [first] = await funded.ended([await send(funded, "1", { source })]);
+  equal(first.status, "DONE");
+  // Further back than a run of an order reads.
+  await funded.node.mine(14);
+  await funded.follow();
+  await funded.fund(2n * COIN);
+  await resurrect(funded);
+  await funded.quote();
+  const to = await newParty("LITECOIN");
+  const id = await funded.withdraw(to.address, "8.5", { source });
+  await funded.advance();
+  const [{ error }] = await rowsOf<{ error: string }>(
+    funded.realm,
+    "select error from chain_orders where state = 'new'",
+  );
+  match(error, /is gone, and nothing here spent it/);
+  await verifyRound(funded.context, await chainOf(funded), PLACE);
+  const [row] = await funded.ended([id]);
+  equal(row.status, "DONE", JSON.stringify(row.error));
+  deepEqual(await funded.held(to.address), [850_000_000n]);
+  await coinsAgree(funded);
+  await funded.agree();
 });
 
-Deno.test({
-  name: "a payment that would spend a coin long spent waits until that is found, and is paid once",
-  ignore,
-  async fn() {
-    await using funded = await openUtxoRamp(LITECOIN);
-    const source = { account: funded.ramp };
-    await funded.fund(9n * COIN);
-    const [first] = await funded.ended([await send(funded, "1", { source })]);
-    equal(first.status, "DONE");
-    // Further back than a run of an order reads.
-    await funded.node.mine(14);
-    await funded.follow();
-    await funded.fund(2n * COIN);
-    await resurrect(funded);
-    await funded.quote();
-    const to = await newParty("LITECOIN");
-    const id = await funded.withdraw(to.address, "8.5", { source });
-    await funded.advance();
-    const [{ error }] = await rowsOf<{ error: string }>(
-      funded.realm,
-      "select error from chain_orders where state = 'new'",
-    );
-    match(error, /is gone, and nothing here spent it/);
-    await verifyRound(funded.context, await chainOf(funded), PLACE);
-    const [row] = await funded.ended([id]);
-    equal(row.status, "DONE", JSON.stringify(row.error));
-    deepEqual(await funded.held(to.address), [850_000_000n]);
-    await coinsAgree(funded);
-    await funded.agree();
-  },
-});
-
-Deno.test({
-  name:
-    "another spend of an order's coins ends it only once its block was scanned, also if the quarantine is lifted before",
-  ignore,
-  async fn() {
-    await using funded = await openUtxoRamp(LITECOIN);
-    await funded.fund(3n * COIN);
-    const source = { account: funded.ramp };
-    const id = await send(funded, "1", { source });
-    await funded.advance();
-    const [{ input }] = await rowsOf<{ input: string }>(
-      funded.realm,
-      "select input from reserved_inputs",
-    );
-    await funded.rob((await newParty("LITECOIN")).address, input);
-    await funded.node.mine(2);
-    // The scanner has seen none of these blocks.
-    await funded.advance();
-    const lift = "update ramps set quarantined = null where quarantined is not null returning 1";
-    equal((await rowsOf(funded.realm, lift)).length, 1);
-    for (let pass = 0; pass < 2; pass++) await funded.advance();
-    const [{ state, error }] = await rowsOf<{ state: string; error: string }>(
-      funded.realm,
-      "select state, error from chain_orders",
-    );
-    equal(state, "sent");
-    match(error, /not scanned yet/);
-    await funded.follow();
-    equal((await funded.withdrawal(id)).status, "PROCESSING", "its block tells of it again");
-    await funded.release();
-    const [row] = await funded.ended([id]);
-    equal(row.status, "FAILED");
-  },
+test("another spend of an order's coins ends it only once its block was scanned, also if the quarantine is lifted before", async ({ funded }) => {
+  await funded.fund(3n * COIN);
+  const source = { account: funded.ramp };
+  const id = await send(funded, "1", { source });
+  await funded.advance();
+  const [{ input }] = await rowsOf<{ input: string }>(
+    funded.realm,
+    "select input from reserved_inputs",
+  );
+  await funded.rob((await newParty("LITECOIN")).address, input);
+  await funded.node.mine(2);
+  // The scanner has seen none of these blocks.
+  await funded.advance();
+  const lift = "update ramps set quarantined = null where quarantined is not null returning 1";
+  equal((await rowsOf(funded.realm, lift)).length, 1);
+  for (let pass = 0; pass < 2; pass++) await funded.advance();
+  const [{ state, error }] = await rowsOf<{ state: string; error: string }>(
+    funded.realm,
+    "select state, error from chain_orders order by id desc limit 1",
+  );
+  equal(state, "sent");
+  match(error, /not scanned yet/);
+  await funded.follow();
+  equal((await funded.withdrawal(id)).status, "PROCESSING", "its block tells of it again");
+  await funded.release();
+  const [row] = await funded.ended([id]);
+  equal(row.status, "FAILED");
 });
 
 /** Brings in a deposit and pays out of it. */

@@ -10,6 +10,7 @@ import { realmDatabase } from "../support/database.ts";
 import { type FundedRamp, openFundedRamp, OUTSIDE } from "../support/evm_fixture.ts";
 import { openRampFixture } from "../support/ramp_fixture.ts";
 import { rowsOf, type TestRealm, testRealm } from "../support/realm.ts";
+import { sharingFunded } from "../support/sharing_funded.ts";
 import {
   type FaultyNode,
   type Question,
@@ -20,6 +21,8 @@ import { holdingTimeouts } from "../support/held_timers.ts";
 import { until } from "../support/eventually.ts";
 
 const ETHER = 10n ** 18n;
+/** What a funded ramp holds unless told. */
+const FUNDS = 10n * ETHER;
 const SEND = "eth_sendRawTransaction";
 /** Of a node's answers; it ends when nothing else is awaited, so that no answer of a busy machine is late. */
 const TIMEOUT_MS = 599_000;
@@ -107,26 +110,33 @@ const STALLS: Readonly<
   "at the status": { which: ({ method }) => method === "eth_getTransactionReceipt" },
 };
 
+const test = sharingFunded("withdrawals whose node stalls", {
+  env: { ETHEREUM_TIMEOUT_MS: `${TIMEOUT_MS}` },
+});
+
 for (const [name, how] of Object.entries(STALLS)) {
-  Deno.test(`a withdrawal whose node stalls ${name} is sent once`, async () => {
+  test(`a withdrawal whose node stalls ${name} is sent once`, 1, async (fronted) => {
     using silence = curtain();
-    const { faulty, raise } = silence;
-    const env = { ETHEREUM_TIMEOUT_MS: `${TIMEOUT_MS}` };
-    await using funded = await openFundedRamp({ front: raise, env });
-    const { body: { id } } = await funded.withdraw("1");
-    const stall = silence.stall(how);
+    const { funded, nodes: [node], outside } = fronted;
+    const before = (await funded.books()).world;
+    const { body: { id } } = await funded.withdraw("1", { destination: { address: outside } });
+    const stall = silence.stall(how, node);
     await funded.advance();
     equal((await funded.read(id)).status, "PROCESSING");
     await funded.anvil.mine();
     await funded.advance();
-    ok(stall.kept.length > 0, `nobody asked: ${faulty().asked}`);
+    ok(stall.kept.length > 0, `nobody asked: ${node.asked}`);
     stall.end();
     await funded.finish(id);
-    await paid(funded, 1);
+    await paid(funded, 1, { outside, since: before });
     const sent = new Set(rawOf(stall.kept));
     ok(sent.size <= 1, "other bytes were sent");
-    equal((await rowsOf(funded.realm, "select hash from order_attempts")).length, 1);
-    await faulty().abort();
+    const attempts = await rowsOf(
+      funded.realm,
+      "select a.hash from order_attempts a join chain_orders o on o.id = a.order_id where o.sender = $1",
+      [funded.address],
+    );
+    equal(attempts.length, 1);
   });
 }
 
@@ -243,13 +253,25 @@ async function cursorsOf(realm: TestRealm): Promise<unknown[]> {
     .filter((chain: { scanned: number | null }) => chain.scanned !== null);
 }
 
-/** Checks the number of received coins and of sent transactions, and that ledger and chain agree. */
-async function paid(funded: FundedRamp, count: number): Promise<void> {
-  const { anvil, address } = funded;
-  const read = async (method: string, of: string) => BigInt(await anvil.rpc(method, of, "latest"));
+/**
+ * Checks the number of received coins and of sent transactions, and that ledger and chain agree.
+ *
+ * @param of where other ramps of the realm hold coins too: the address that was paid, and the world's balance before
+ */
+async function paid(
+  { anvil, address, books }: FundedRamp,
+  count: number,
+  of?: { outside: string; since: string },
+): Promise<void> {
+  const read = async (method: string, from: string) =>
+    BigInt(await anvil.rpc(method, from, "latest"));
   deepEqual(
-    [await read("eth_getBalance", OUTSIDE), await read("eth_getTransactionCount", address)],
+    [
+      await read("eth_getBalance", of?.outside ?? OUTSIDE),
+      await read("eth_getTransactionCount", address),
+    ],
     [BigInt(count) * ETHER, BigInt(count)],
   );
-  equal(await read("eth_getBalance", address), -toUnits((await funded.books()).world, 18));
+  const others = of === undefined ? 0n : toUnits(of.since, 18) + FUNDS;
+  equal(await read("eth_getBalance", address), others - toUnits((await books()).world, 18));
 }

@@ -10,6 +10,7 @@ import {
 import { startTimetable } from "../../workers/schedule/timetable.ts";
 import { hasLitecoind } from "../support/nodes/litecoind.ts";
 import { rowsOf } from "../support/realm.ts";
+import { type SharedUtxo, sharingUtxo } from "../support/sharing_utxo.ts";
 import { throughNode } from "../support/coin_liars.ts";
 import { type FaultyNode, NodeError } from "../support/nodes/faulty_node.ts";
 
@@ -37,12 +38,40 @@ const queued = (funded: UtxoRamp) =>
     "select (payload ->> 'from')::integer as from from jobs where name = 'deposit.rescan'",
   );
 
-Deno.test({
-  name:
-    "LTC: a deposit that a node hid from the scanner is found by the node's own coins, and credited once",
-  ignore,
-  fn: async () => {
-    await using funded = await openUtxoRamp(LITECOIN);
+/** Forgets what was queued before. */
+async function forget(funded: UtxoRamp): Promise<void> {
+  await rowsOf(funded.realm, "delete from jobs where name = 'deposit.rescan'");
+}
+
+const test = sharingUtxo("coins of Litecoin are searched", LITECOIN, ignore);
+
+// The first: nothing was searched before.
+test(
+  "coins are searched by the timetable, in a loop of its own, once every few hours",
+  async ({ funded }) => {
+    await funded.deposit(2n * COIN);
+    await funded.node.mine();
+    await funded.follow();
+    const { database, id } = funded.realm;
+    const { chains, signer } = funded.context;
+    const of = { database, log: () => {}, chains, signer, rates: null, now: Date.now };
+    const timetable = startTimetable(of, { loop: false, only: id });
+    await timetable.drain(300_000);
+    await timetable.stop();
+    const rows = await rowsOf<{ hours: number }>(
+      funded.realm,
+      `select round(extract(epoch from next_at - now()) / 3600)::integer as hours from leases
+        where name = 'search coins'`,
+    );
+    deepEqual(rows.map(({ hours }) => hours), [6]);
+    equal((await rowsOf(funded.realm, "select 1 from coin_searches")).length, 1);
+  },
+);
+
+test(
+  "LTC: a deposit that a node hid from the scanner is found by the node's own coins, and credited once",
+  async ({ funded }) => {
+    await forget(funded);
     await funded.deposit(2n * COIN);
     await funded.until(async () => await totalOf(funded) !== "0");
     await funded.deposit(5n * COIN);
@@ -59,23 +88,27 @@ Deno.test({
     equal((await queued(funded)).length, 1);
     await funded.agree();
   },
-});
+);
 
-Deno.test({
-  name: "LTC: coins that a node lists at a block which is not scanned, or is another, say nothing",
-  ignore,
-  fn: async () => {
-    await using funded = await openUtxoRamp(LITECOIN);
+test(
+  "LTC: coins that a node lists at a block which is not scanned, or is another, say nothing",
+  async ({ funded }) => {
+    await forget(funded);
     await funded.deposit(2n * COIN);
     await funded.node.mine();
     equal(await searchNetwork(funded.context, await chainOf(funded), PLACE), null);
     await funded.follow();
     deepEqual(await searchNetwork(funded.context, await chainOf(funded), PLACE), []);
+    const [{ hash }] = await rowsOf<{ hash: string }>(
+      funded.realm,
+      "select hash from chain_cursors",
+    );
     await funded.realm.command((tx) => tx`update chain_cursors set hash = ${"0".repeat(64)}`);
     equal(await searchNetwork(funded.context, await chainOf(funded), PLACE), null);
     deepEqual([...await queued(funded)], []);
+    await funded.realm.command((tx) => tx`update chain_cursors set hash = ${hash}`);
   },
-});
+);
 
 Deno.test({
   name:
@@ -108,7 +141,7 @@ Deno.test({
       for (let search = 0; search < 4; search++) {
         equal((await searchNetwork(context, await chainOf(funded), PLACE))?.length, made);
         read.push((await queued(funded)).length);
-        await rowsOf(funded.realm, "delete from jobs where name = 'deposit.rescan'");
+        await forget(funded);
       }
       deepEqual(read, [100, 50, 25, 12]);
       made = 0;
@@ -125,34 +158,11 @@ Deno.test({
   },
 });
 
-Deno.test({
-  name: "coins are searched by the timetable, in a loop of its own, once every few hours",
-  ignore,
-  fn: async () => {
-    await using funded = await openUtxoRamp(LITECOIN);
-    await funded.deposit(2n * COIN);
-    await funded.node.mine();
-    await funded.follow();
-    const { database, id } = funded.realm;
-    const { chains, signer } = funded.context;
-    const of = { database, log: () => {}, chains, signer, rates: null, now: Date.now };
-    const timetable = startTimetable(of, { loop: false, only: id });
-    await timetable.drain(300_000);
-    await timetable.stop();
-    const rows = await rowsOf<{ hours: number }>(
-      funded.realm,
-      `select round(extract(epoch from next_at - now()) / 3600)::integer as hours from leases
-        where name = 'search coins'`,
-    );
-    deepEqual(rows.map(({ hours }) => hours), [6]);
-    equal((await rowsOf(funded.realm, "select 1 from coin_searches")).length, 1);
-  },
-});
-
 const CASH = UTXO_CHAINS.find(({ id }) => id === "BITCOIN_CASH")!;
 
-Deno.test("BCH: coins are searched in the node's own list", async () => {
-  await using funded = await openUtxoRamp(CASH);
+const onNodes = sharingUtxo("coins of Bitcoin Cash are searched", CASH);
+
+onNodes("BCH: coins are searched in the node's own list", async ({ funded }) => {
   await funded.deposit(2n * COIN);
   await funded.until(async () => await totalOf(funded) !== "0");
   const chain = await funded.context.chains.open({ chain: CASH.id, testnet: true });
@@ -160,17 +170,18 @@ Deno.test("BCH: coins are searched in the node's own list", async () => {
   deepEqual(await searchNetwork(funded.context, chain, place), []);
 });
 
-Deno.test("BCH: where no node lists its coins, the latest blocks are read again, and a hidden deposit is credited once", async () => {
-  const faultyNodes: FaultyNode[] = [];
-  const start = async () => {
-    const node = await CASH.start();
-    faultyNodes.push(throughNode(node, ({ method }) => {
-      if (method === "scantxoutset") throw new NodeError(-32601, "Method not found");
-    }));
-    return { ...node, url: faultyNodes[0].url };
-  };
-  try {
-    await using funded = await openUtxoRamp({ ...CASH, start });
+/** Has the node list no coins. */
+function unlisted({ lie }: SharedUtxo): void {
+  lie(({ method }) => {
+    if (method === "scantxoutset") throw new NodeError(-32601, "Method not found");
+  });
+}
+
+onNodes(
+  "BCH: where no node lists its coins, the latest blocks are read again, and a hidden deposit is credited once",
+  async (shared) => {
+    const { funded } = shared;
+    unlisted(shared);
     await funded.deposit(2n * COIN);
     await funded.until(async () => await totalOf(funded) !== "0");
     const before = await totalOf(funded);
@@ -185,23 +196,13 @@ Deno.test("BCH: where no node lists its coins, the latest blocks are read again,
     // The nodes' other answers are not doubted for it.
     const chain = await funded.context.chains.open({ chain: CASH.id, testnet: true });
     equal((await chain.head()).height, await funded.node.rpc<number>("getblockcount"));
-  } finally {
-    for (const one of faultyNodes) await one.abort();
-  }
-});
+  },
+);
 
-Deno.test("BCH: the search of coins leaves a halted network alone, and what it queued before ends no halt", async () => {
-  const faultyNodes: FaultyNode[] = [];
-  let lists = true;
-  const start = async () => {
-    const node = await CASH.start();
-    faultyNodes.push(throughNode(node, ({ method }) => {
-      if (method === "scantxoutset" && !lists) throw new NodeError(-32601, "Method not found");
-    }));
-    return { ...node, url: faultyNodes[0].url };
-  };
-  try {
-    await using funded = await openUtxoRamp({ ...CASH, start });
+onNodes(
+  "BCH: the search of coins leaves a halted network alone, and what it queued before ends no halt",
+  async (shared) => {
+    const { funded, lie } = shared;
     await funded.deposit(2n * COIN);
     await funded.until(async () => await totalOf(funded) !== "0");
     await funded.deposit(5n * COIN);
@@ -209,8 +210,9 @@ Deno.test("BCH: the search of coins leaves a halted network alone, and what it q
     const context = { ...funded.context, log: () => {} };
     const halt = "update chain_cursors set halted = '{\"at\": 1}'";
     for (const way of [true, false]) {
-      lists = way;
-      await rowsOf(funded.realm, "delete from jobs where name = 'deposit.rescan'");
+      if (way) lie(() => undefined);
+      else unlisted(shared);
+      await forget(funded);
       await rowsOf(funded.realm, halt);
       await searchCoins(context);
       deepEqual([...await queued(funded)], []);
@@ -222,7 +224,5 @@ Deno.test("BCH: the search of coins leaves a halted network alone, and what it q
       const [cursor] = await rowsOf(funded.realm, "select halted from chain_cursors");
       deepEqual(cursor, { halted: { at: 1 } });
     }
-  } finally {
-    for (const one of faultyNodes) await one.abort();
-  }
-});
+  },
+);

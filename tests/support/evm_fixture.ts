@@ -79,6 +79,32 @@ export async function openFundedRamp(options: FundedRampOptions = {}): Promise<F
   };
   const realm = await testRealm({ env });
   await listen(realm);
+  const end = async () => {
+    await realm[Symbol.asyncDispose]();
+    await anvil.stop();
+  };
+  return await prepare({ realm, anvil, end, chain, asset, options });
+}
+
+/** Opens another funded ramp on the same realm and node, whose workers know nothing of the node yet. */
+export async function anotherFundedRamp(
+  { realm, anvil }: Pick<FundedRamp, "realm" | "anvil">,
+  options: Pick<FundedRampOptions, "coins" | "total"> = {},
+): Promise<FundedRamp> {
+  const more = { chain: "ETHEREUM", asset: "ETH", end: () => Promise.resolve(), options };
+  return await prepare({ realm, anvil, ...more });
+}
+
+/** What a funded ramp is opened on. */
+type Ground = Pick<FundedRamp, "realm" | "anvil"> & {
+  chain: string;
+  asset: string;
+  options: FundedRampOptions;
+  /** Ends what the ramp was opened on. */
+  end: () => Promise<void>;
+};
+
+async function prepare({ realm, anvil, end, chain, asset, options }: Ground): Promise<FundedRamp> {
   const context = await workerContextOf(realm);
   const made = await realm.admin.send("POST", "/v1/accounts", { type: "ramp", asset });
   if (made.status !== 201) throw new Error(made.text);
@@ -100,6 +126,7 @@ export async function openFundedRamp(options: FundedRampOptions = {}): Promise<F
     address,
     asset,
     chain,
+    end,
   });
   await anvil.send({ to: address, value: options.coins ?? 10n ** 19n });
   await funded.refreshBalances();
@@ -109,12 +136,11 @@ export async function openFundedRamp(options: FundedRampOptions = {}): Promise<F
 }
 
 function assemble(
-  parts: Pick<FundedRamp, "realm" | "anvil" | "context" | "ramp" | "account" | "address"> & {
-    asset: string;
-    chain: string;
-  },
+  parts:
+    & Pick<FundedRamp, "realm" | "anvil" | "context" | "ramp" | "account" | "address">
+    & Pick<Ground, "asset" | "chain" | "end">,
 ): FundedRamp {
-  const { realm, anvil, context, ramp, account, address, asset, chain } = parts;
+  const { realm, anvil, context, ramp, account, address, asset, chain, end } = parts;
   async function read(id: string): Promise<Answer["body"]> {
     return (await realm.admin.send("GET", `/v1/withdrawals/${id}`)).body;
   }
@@ -172,8 +198,7 @@ function assemble(
     },
     async [Symbol.asyncDispose]() {
       context.chains.close();
-      await realm[Symbol.asyncDispose]();
-      await anvil.stop();
+      await end();
     },
   };
 }

@@ -6,6 +6,7 @@ import { type Anvil, startAnvil } from "./nodes/anvil.ts";
 import { openTestPoller, type TestPoller } from "./scan_steps.ts";
 import { checkSolvency } from "../../workers/audit/solvency.ts";
 import { workerContextOf } from "./evm_fixture.ts";
+import { jobsOf } from "./jobs_of.ts";
 import { listen } from "./listening.ts";
 import { type Answer, rowsOf, type TestRealm, testRealm } from "./realm.ts";
 import { testFile } from "./test_file.ts";
@@ -54,6 +55,38 @@ export async function openRampFixture(
   };
   const realm = await testRealm({ env }, file);
   await listen(realm);
+  const fixture = fixtureOf(anvil, realm, testnet);
+  return {
+    ...fixture,
+    async [Symbol.asyncDispose]() {
+      fixture[Symbol.dispose]();
+      await realm[Symbol.asyncDispose]();
+      await anvil.stop();
+    },
+  };
+}
+
+/** Opens workers that know nothing of the nodes yet, as a process that has just started. */
+export function withNewWorkers(
+  { anvil, realm }: Pick<RampFixture, "anvil" | "realm">,
+  testnet: boolean,
+): Omit<RampFixture, typeof Symbol.asyncDispose> & Disposable {
+  const jobs = jobsOf(realm.services, realm.database, realm.id);
+  const fixture = fixtureOf(anvil, { ...realm, drain: jobs.drain }, testnet);
+  return {
+    ...fixture,
+    [Symbol.dispose]() {
+      fixture[Symbol.dispose]();
+      jobs.close();
+    },
+  };
+}
+
+function fixtureOf(
+  anvil: Anvil,
+  realm: TestRealm,
+  testnet: boolean,
+): Omit<RampFixture, typeof Symbol.asyncDispose> & Disposable {
   const poller = openTestPoller(realm);
   const { send } = realm.admin;
   return {
@@ -86,11 +119,7 @@ export async function openRampFixture(
             "status, credited, address_data, error, sweep from deposits order by id",
         ),
       ]),
-    async [Symbol.asyncDispose]() {
-      poller[Symbol.dispose]();
-      await realm[Symbol.asyncDispose]();
-      await anvil.stop();
-    },
+    [Symbol.dispose]: () => poller[Symbol.dispose](),
   };
 }
 

@@ -96,6 +96,29 @@ export async function openUtxoRamp({ id, asset, start, env }: UtxoChain): Promis
     },
   });
   await listen(realm);
+  return await prepare({
+    ...{ id, asset, node, realm },
+    end: async () => {
+      await realm[Symbol.asyncDispose]();
+      await node.stop();
+    },
+  });
+}
+
+/** Opens another ramp on the same realm and node, whose workers know nothing of the node yet. */
+export async function anotherUtxoRamp(
+  { id, asset }: UtxoChain,
+  { node, realm }: Pick<UtxoRamp, "node" | "realm">,
+): Promise<UtxoRamp> {
+  return await prepare({ id, asset, node, realm, end: () => Promise.resolve() });
+}
+
+/** Makes a ramp, a virtual account and a deposit account. */
+async function prepare(
+  { id, asset, node, realm, end }:
+    & Pick<UtxoChain, "id" | "asset">
+    & Pick<Parts, "node" | "realm" | "end">,
+): Promise<UtxoRamp> {
   const poller = openTestPoller(realm);
   const context = await workerContextOf(realm);
   const { send } = realm.admin;
@@ -111,13 +134,15 @@ export async function openUtxoRamp({ id, asset, start, env }: UtxoChain): Promis
   const virtual = (await made("/v1/accounts", body)).id;
   const target = (await made(`/v1/account/${virtual}/address`, {})).address.address;
   await poller.follow();
-  return assemble({ id, node, realm, poller, context, ramp, address, virtual, target });
+  return assemble({ id, node, realm, end, poller, context, ramp, address, virtual, target });
 }
 
 /** Options of a funded ramp. */
 type Parts =
   & Pick<UtxoRamp, "node" | "realm" | "context" | "ramp" | "address" | "virtual">
-  & { readonly id: CoinChainId; readonly poller: TestPoller; readonly target: string };
+  & { readonly id: CoinChainId; readonly poller: TestPoller; readonly target: string }
+  /** Ends what the ramp was opened on. */
+  & { readonly end: () => Promise<void> };
 
 function assemble(parts: Parts): UtxoRamp {
   const { id, node, realm, poller, context, ramp, address, virtual, target } = parts;
@@ -175,8 +200,7 @@ function assemble(parts: Parts): UtxoRamp {
     [Symbol.asyncDispose]: async () => {
       poller[Symbol.dispose]();
       context.chains.close();
-      await realm[Symbol.asyncDispose]();
-      await node.stop();
+      await parts.end();
     },
   };
 }

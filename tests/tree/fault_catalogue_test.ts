@@ -31,15 +31,16 @@ Deno.test("titlesIn() reads the titles of tests, and nothing else", () => {
     'Deno.test({ name: "three", fn });',
     'onLitecoind(\n  "four",',
     'test("five", async (realm) => {});',
-    'ok(true, "six"); // "seven"; /x/.test("eight")',
+    "  test(`six (${x})`, async () => {",
+    'ok(true, "seven"); // "eight"; /x/.test("nine")',
   ].join("\n");
-  deepEqual([...titlesIn(source)], ["one", 'a … of "two"', "three", "four", "five"]);
+  deepEqual([...titlesIn(source)], ["one", 'a … of "two"', "three", "four", "five", "six (…)"]);
 });
 
 /** The titles in a test file, with a … for what changes from case to case. */
 function titlesIn(source: string): Set<string> {
   const calls =
-    /(?:Deno\.test|^test|onLitecoind|onNodes)\(\s*(?:\{\s*name:\s*)?("[^"]*"|`[^`]*`)/gm;
+    /(?:Deno\.test|^ *test|onLitecoind|onNodes)\(\s*(?:\{\s*name:\s*)?("[^"]*"|`[^`]*`)/gm;
   return new Set(
     [...source.matchAll(calls)].map(([, title]) =>
       title.slice(1, -1).replaceAll(/\$\{[^}]*\}/g, "…")
