@@ -1,8 +1,9 @@
 import { deepEqual, equal } from "node:assert/strict";
 import { startBcash } from "../support/nodes/bcash.ts";
 import { COIN, type UtxoChain } from "../support/utxo_fixture.ts";
-import { openConsolidatingRamp } from "../support/consolidation_fixture.ts";
+import { consolidating, type ConsolidatingRamp } from "../support/consolidation_fixture.ts";
 import { type Answer, rowsOf } from "../support/realm.ts";
+import { sharingUtxo } from "../support/sharing_utxo.ts";
 
 const CASH: UtxoChain = {
   id: "BITCOIN_CASH",
@@ -11,15 +12,20 @@ const CASH: UtxoChain = {
   // Nobody listens there; a ramp's address needs no node.
   env: { ETHEREUM_TESTNET_RPC_URL: "http://127.0.0.1:1" },
 };
+const test = sharingUtxo("consolidations by the API", CASH);
 const codeOf = ({ status, body }: Answer) => [status, body.code];
 
-Deno.test("POST /v1/accounts/<id>/consolidate answers with the coins that it will spend, and can be followed", async () => {
-  await using fixture = await openConsolidatingRamp(CASH);
+/** The orders of a ramp. */
+const ordersOf = ({ realm, ramp }: ConsolidatingRamp) =>
+  rowsOf(realm, "select id from chain_orders where ramp = $1", [ramp]);
+
+test("POST /v1/accounts/<id>/consolidate answers with the coins that it will spend, and can be followed", async ({ funded }) => {
+  await using fixture = await consolidating(CASH, funded);
   await fixture.fund(COIN, 2n * COIN, 3n * COIN);
   const { send } = fixture.realm.admin;
   const tried = await fixture.consolidate({ data: { note: "a" } }, "?dry_run=true");
   equal(tried.status, 201, tried.text);
-  deepEqual(await rowsOf(fixture.realm, "select id from chain_orders"), []);
+  deepEqual(await ordersOf(fixture), []);
   const made = await fixture.consolidate({ data: { note: "a" } });
   const { id, created_at, ...rest } = made.body;
   deepEqual([typeof id, typeof created_at], ["string", "number"]);
@@ -49,8 +55,8 @@ Deno.test("POST /v1/accounts/<id>/consolidate answers with the coins that it wil
   deepEqual([done.body.total, done.body.rows[0].chain.confirmations], [1, 2]);
 });
 
-Deno.test("under an idempotency key it happens once; beside an open one it is refused", async () => {
-  await using fixture = await openConsolidatingRamp(CASH);
+test("under an idempotency key it happens once; beside an open one it is refused", async ({ funded }) => {
+  await using fixture = await consolidating(CASH, funded);
   await fixture.fund(COIN, COIN);
   const path = `/v1/accounts/${fixture.ramp}/consolidate`;
   const { send } = fixture.realm.admin;
@@ -59,7 +65,11 @@ Deno.test("under an idempotency key it happens once; beside an open one it is re
   for (const one of rivals.filter(({ status }) => status === 409)) {
     equal(one.body.code, "version.conflict");
   }
-  const [{ id }] = await rowsOf<{ id: string }>(fixture.realm, "select id from consolidations");
+  const [{ id }] = await rowsOf<{ id: string }>(
+    fixture.realm,
+    "select id from consolidations where account = $1",
+    [fixture.ramp],
+  );
   equal((await fixture.finish(id)).status, "DONE");
   await fixture.fund(COIN);
   const headers = { "idempotency-key": "once" };
@@ -68,11 +78,11 @@ Deno.test("under an idempotency key it happens once; beside an open one it is re
   deepEqual([first.status, again.status, again.body], [201, 201, first.body]);
   equal(again.headers.get("idempotency-replayed"), "true");
   equal((await send("POST", path, { speed: "fast" }, headers)).status, 422);
-  equal((await rowsOf(fixture.realm, "select id from chain_orders")).length, 2);
+  equal((await ordersOf(fixture)).length, 2);
 });
 
-Deno.test("it is refused where it makes no sense, and writes nothing", async () => {
-  await using fixture = await openConsolidatingRamp(CASH);
+test("it is refused where it makes no sense, and writes nothing", async ({ funded }) => {
+  await using fixture = await consolidating(CASH, funded);
   const { send } = fixture.realm.admin;
   deepEqual(codeOf(await fixture.consolidate()), [409, "ramp.assets_insufficient"]);
   await fixture.fund(COIN);
@@ -104,11 +114,11 @@ Deno.test("it is refused where it makes no sense, and writes nothing", async () 
   const none = await send("GET", `/v1/accounts/${virtual.body.id}/consolidations`);
   deepEqual([none.status, none.body.rows], [200, []]);
   deepEqual(codeOf(await on("nothing")), [404, "account.not_found"]);
-  deepEqual(await rowsOf(fixture.realm, "select id from chain_orders"), []);
+  deepEqual(await ordersOf(fixture), []);
 });
 
-Deno.test("it is refused on ramps that cannot send, and on stale knowledge", async () => {
-  await using fixture = await openConsolidatingRamp(CASH);
+test("it is refused on ramps that cannot send, and on stale knowledge", async ({ funded }) => {
+  await using fixture = await consolidating(CASH, funded);
   await fixture.fund(COIN, COIN);
   const spoiled = async (spoil: string, mend: string): Promise<unknown> => {
     await rowsOf(fixture.realm, spoil);
@@ -136,8 +146,8 @@ Deno.test("it is refused on ramps that cannot send, and on stale knowledge", asy
   equal((await fixture.consolidate()).status, 201);
 });
 
-Deno.test("users who may write the ramp's account may consolidate its coins; others may not, or see nothing", async () => {
-  await using fixture = await openConsolidatingRamp(CASH);
+test("users who may write the ramp's account may consolidate its coins; others may not, or see nothing", async ({ funded }) => {
+  await using fixture = await consolidating(CASH, funded);
   await fixture.fund(COIN, COIN);
   const { realm, ramp } = fixture;
   const stranger = await realm.user();

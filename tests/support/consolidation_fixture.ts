@@ -32,7 +32,14 @@ const ROUNDS = 30;
 
 /** Makes a funded ramp. */
 export async function openConsolidatingRamp(utxo: UtxoChain): Promise<ConsolidatingRamp> {
-  const funded = await openUtxoRamp(utxo);
+  return await consolidating(utxo, await openUtxoRamp(utxo));
+}
+
+/** Gives a funded ramp what consolidations need beside. */
+export async function consolidating(
+  utxo: UtxoChain,
+  funded: UtxoRamp,
+): Promise<ConsolidatingRamp> {
   const { node, realm, ramp, context, advance } = funded;
   const { send } = realm.admin;
   const script = (await scriptOf(utxo.id, "regtest", funded.address)).toHex();
@@ -85,7 +92,14 @@ export async function openConsolidation(
   utxo: UtxoChain,
   ...amounts: readonly bigint[]
 ): Promise<Consolidation> {
-  const fixture = await openConsolidatingRamp(utxo);
+  return await beginConsolidation(await openConsolidatingRamp(utxo), ...amounts);
+}
+
+/** Pays coins to a ramp, and asks for their consolidation. */
+export async function beginConsolidation(
+  fixture: ConsolidatingRamp,
+  ...amounts: readonly bigint[]
+): Promise<Consolidation> {
   await fixture.fund(...amounts);
   const { body: { id } } = await fixture.consolidate();
   return {
@@ -111,22 +125,31 @@ export async function feesOf({ realm }: ConsolidatingRamp): Promise<string> {
 /** Makes sure that ledger, chain and their comparison are the same to the last base unit. */
 export async function agrees(fixture: ConsolidatingRamp): Promise<void> {
   await fixture.agree();
-  const held = (await fixture.coins()).reduce((sum, one) => sum + one, 0n);
+  const owned = await rowsOf<{ address: string }>(fixture.realm, "select address from addresses");
+  let held = 0n;
+  for (const { address } of owned) for (const one of await fixture.held(address)) held += one;
   const { drift, assets } = await fixture.solvency();
   deepEqual({ drift, assets }, { drift: "0", assets: fromUnits(held, 8) });
 }
 
 /** Makes sure that one transaction was made of each, it left one coin, and its fee was booked once. */
 export async function consolidatedOnce(fixture: ConsolidatingRamp): Promise<void> {
+  const { realm, ramp } = fixture;
   equal((await fixture.coins()).length, 1);
-  deepEqual(await rowsOf(fixture.realm, "select input from reserved_inputs"), []);
+  deepEqual(await rowsOf(realm, "select input from reserved_inputs"), []);
   const orders = await rowsOf<{ hashes: number }>(
-    fixture.realm,
+    realm,
     `select count(c.hash)::integer as hashes from chain_orders o join order_attempts c
-      on c.order_id = o.id where o.purpose = 'consolidation' group by o.id`,
+      on c.order_id = o.id where o.purpose = 'consolidation' and o.ramp = $1 group by o.id`,
+    [ramp],
   );
   ok(orders.every(({ hashes }) => hashes === 1));
-  const fees = await rowsOf(fixture.realm, "select id from transactions where type = 'fee'");
+  const fees = await rowsOf(
+    realm,
+    `select t.id from transactions t join transaction_data d on d.transaction = t.id
+      join chain_orders o on o.id::text = d.data ->> 'order' where t.type = 'fee' and o.ramp = $1`,
+    [ramp],
+  );
   equal(fees.length, orders.length);
   await agrees(fixture);
 }
