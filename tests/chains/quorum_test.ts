@@ -1,18 +1,25 @@
 /** Quorum: the report of a single node neither credits nor hides a deposit. */
 import { deepEqual, equal, match, ok } from "node:assert/strict";
 import { rich } from "../support/nodes/anvil.ts";
-import type { RampFixture } from "../support/ramp_fixture.ts";
 import { rowsOf } from "../support/realm.ts";
 import { passOn, type Question, type Trick } from "../support/nodes/faulty_node.ts";
-import { among, chainOf, retryDepositsNow } from "../support/witnesses.ts";
+import {
+  among,
+  chainOf,
+  retryDepositsNow,
+  sharingNodes,
+  type Witnessed,
+} from "../support/witnesses.ts";
 
 const ETHER = 10n ** 18n;
 const FAKE = `0x${"ab".repeat(32)}`;
 // deno-lint-ignore no-explicit-any
 type Json = any;
 
+const test = sharingNodes("deposits that one of several nodes reports otherwise");
+
 /** Invents a payment of 777 ETH in the next block. */
-async function invention({ fixture, url }: { fixture: RampFixture; url: string }, to: string) {
+async function invention({ fixture, url }: Witnessed, to: string) {
   const at = parseInt(await fixture.anvil.rpc<string>("eth_blockNumber"), 16) + 1;
   const height = `0x${at.toString(16)}`;
   const fake = {
@@ -80,23 +87,24 @@ for (const nodes of ["lh", "hl", "lhh", "hhl", "l"]) {
 }
 
 for (const nodes of ["lhh", "hlh", "hhl"]) {
-  Deno.test(`a deposit that one node of three keeps back is credited (nodes ${nodes})`, async () => {
-    const staged = await among(nodes);
-    const { fixture, lying, url } = staged;
-    try {
+  test(
+    `a deposit that one node of three keeps back is credited (nodes ${nodes})`,
+    nodes,
+    async (staged) => {
+      const { fixture, lying, url } = staged;
       const ramp = await fixture.ramp();
       await fixture.mine(2);
       const hash = await fixture.anvil.pool({ to: ramp.address, value: ETHER });
       lying.trick = withholds(url, hash, ramp.address);
-      for (let round = 0; round < 10; round++) {
+      const total = async () => (await fixture.account(ramp.id)).balance.total;
+      for (let round = 0; round < 10 && await total() === "0"; round++) {
         await fixture.mine();
         await retryDepositsNow(fixture);
       }
-      equal((await fixture.account(ramp.id)).balance.total, "1");
-    } finally {
-      await staged.end();
-    }
-  });
+      await fixture.mine();
+      equal(await total(), "1");
+    },
+  );
 }
 
 /** A node that reports neither a payment nor the balance that the payment made. */
@@ -147,10 +155,11 @@ Deno.test("a deposit that one node of two keeps back is found through the other,
 });
 
 for (const nodes of ["lh", "lhh"]) {
-  Deno.test(`an amount that one node distorts is credited as the quorum reports it, and delays no other (nodes ${nodes})`, async () => {
-    const staged = await among(nodes);
-    const { fixture, lying, url } = staged;
-    try {
+  test(
+    `an amount that one node distorts is credited as the quorum reports it, and delays no other (nodes ${nodes})`,
+    nodes,
+    async (staged) => {
+      const { fixture, lying, url } = staged;
       const [ramp, other] = [await fixture.ramp(), await fixture.ramp()];
       await fixture.mine(2);
       const hash = await fixture.anvil.pool({ to: ramp.address, value: ETHER });
@@ -173,10 +182,8 @@ for (const nodes of ["lh", "lhh"]) {
         [ramp, other].map(async ({ id }) => (await fixture.account(id)).balance.total),
       );
       deepEqual(totals, ["1", "1"]);
-    } finally {
-      await staged.end();
-    }
-  });
+    },
+  );
 }
 
 /** A node that tells less of a payment. */
@@ -220,31 +227,26 @@ Deno.test("a head too far ahead of the time is not believed", async () => {
   }
 });
 
-Deno.test("of three nodes one that shows another height changes nothing", async () => {
+test("of three nodes one that shows another height changes nothing", "lhh", async (staged) => {
+  const { fixture, lying, url } = staged;
   for (const shift of [-3, 1000]) {
-    const staged = await among("lhh");
-    const { fixture, lying, url } = staged;
-    try {
-      const ramp = await fixture.ramp();
-      await fixture.mine(5);
-      lying.trick = async (question) => {
-        if (question.method === "eth_blockNumber") {
-          const { result } = await passOn(url, question) as Json;
-          return `0x${(parseInt(result, 16) + shift).toString(16)}`;
-        }
-        if (question.params[0] !== "latest" || question.method !== "eth_getBlockByNumber") return;
+    const ramp = await fixture.ramp();
+    await fixture.mine(5);
+    lying.trick = async (question) => {
+      if (question.method === "eth_blockNumber") {
         const { result } = await passOn(url, question) as Json;
-        return { ...result, number: `0x${(parseInt(result.number, 16) + shift).toString(16)}` };
-      };
-      await fixture.anvil.pool({ to: ramp.address, value: ETHER });
-      await fixture.mine();
-      // Not as deep as it must be, whatever the lying node says.
-      equal((await fixture.account(ramp.id)).balance.total, "0");
-      await fixture.mine();
-      await fixture.mine();
-      equal((await fixture.account(ramp.id)).balance.total, "1");
-    } finally {
-      await staged.end();
-    }
+        return `0x${(parseInt(result, 16) + shift).toString(16)}`;
+      }
+      if (question.params[0] !== "latest" || question.method !== "eth_getBlockByNumber") return;
+      const { result } = await passOn(url, question) as Json;
+      return { ...result, number: `0x${(parseInt(result.number, 16) + shift).toString(16)}` };
+    };
+    await fixture.anvil.pool({ to: ramp.address, value: ETHER });
+    await fixture.mine();
+    // Not as deep as it must be, whatever the lying node says.
+    equal((await fixture.account(ramp.id)).balance.total, "0");
+    await fixture.mine();
+    await fixture.mine();
+    equal((await fixture.account(ramp.id)).balance.total, "1");
   }
 });
