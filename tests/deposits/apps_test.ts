@@ -1,14 +1,18 @@
 import { deepEqual, equal, match } from "node:assert/strict";
-import { driftsOf, mineUntil, openRampFixture, type RampFixture } from "../support/ramp_fixture.ts";
+import { driftsOf, mineUntil } from "../support/ramp_fixture.ts";
 import { rowsOf } from "../support/realm.ts";
 import { installToken, type TestToken } from "../support/token_contracts.ts";
+import { sharingNodes, type Witnessed } from "../support/witnesses.ts";
 
 const ETHER = 10n ** 18n;
 const USDC = 10n ** 6n;
 
+const test = sharingNodes("deposit applications whose token turned bad", { testnet: false });
+
 /** A deposit application for USDC whose deposits cannot be carried on. */
-interface Broken extends AsyncDisposable {
-  fixture: RampFixture;
+interface Broken {
+  fixture: Witnessed["fixture"];
+  id: string;
   token: TestToken;
   target: string;
   address: string;
@@ -18,78 +22,109 @@ interface Broken extends AsyncDisposable {
   mend(): Promise<void>;
 }
 
-Deno.test("an application whose deposit cannot go on is FAILED with the reason, and nothing is lost", async () => {
-  await using broken = await openBroken("Liar");
-  const app = await broken.read();
-  deepEqual([app.status, app.error.code], ["FAILED", "upstream.failed"]);
-  equal(app.error.detail, "the token moved nothing");
-  equal(app.deposits.length, 1);
-  const { fixture } = broken;
-  const [deposit] = (await fixture.realm.admin.send("GET", "/v1/deposits/all")).body;
-  deepEqual([deposit.status, deposit.amount], ["CONFIRMED", "10"]);
-  equal((await fixture.account(app.source.account)).balance.total, "10");
-  equal((await fixture.account(broken.target)).balance.total, "0");
-});
+test(
+  "an application whose deposit cannot go on is FAILED with the reason, and nothing is lost",
+  "h",
+  async ({ fixture: shared }) => {
+    const broken = await openBroken(shared, "Liar");
+    const app = await broken.read();
+    deepEqual([app.status, app.error.code], ["FAILED", "upstream.failed"]);
+    equal(app.error.detail, "the token moved nothing");
+    equal(app.deposits.length, 1);
+    const { fixture } = broken;
+    const query = encodeURIComponent(JSON.stringify({ account: app.source.account }));
+    const [deposit] =
+      (await fixture.realm.admin.send("GET", `/v1/deposits/all?query=${query}`)).body;
+    deepEqual([deposit.status, deposit.amount], ["CONFIRMED", "10"]);
+    equal((await fixture.account(app.source.account)).balance.total, "10");
+    equal((await fixture.account(broken.target)).balance.total, "0");
+  },
+);
 
-Deno.test("a transfer that the node refuses is FAILED before anything is spent on it", async () => {
-  await using broken = await openBroken("Refuser");
-  const app = await broken.read();
-  equal(app.status, "FAILED");
-  match(app.error.detail, /refuse|false|revert/i);
-  equal(
-    (await rowsOf(broken.fixture.realm, "select id from chain_orders where purpose = 'sweep'"))
-      .length,
-    0,
-  );
-});
+test(
+  "a transfer that the node refuses is FAILED before anything is spent on it",
+  "h",
+  async ({ fixture: shared }) => {
+    const broken = await openBroken(shared, "Refuser");
+    const app = await broken.read();
+    equal(app.status, "FAILED");
+    match(app.error.detail, /refuse|false|revert/i);
+    equal(
+      (await rowsOf(
+        broken.fixture.realm,
+        "select id from chain_orders where purpose = 'sweep' and sender = $1",
+        [broken.address],
+      )).length,
+      0,
+    );
+  },
+);
 
 for (const fault of ["Liar", "Refuser"] as const) {
-  Deno.test(`FAILED by ${fault} is tried again by itself: PROCESSING, then DONE`, async () => {
-    await using broken = await openBroken(fault);
-    const { fixture } = broken;
-    await broken.mend();
-    await fixture.mine(2);
-    equal((await broken.read()).status, "FAILED", "not at once: it would only cost gas");
-    await later(fixture);
-    await mineUntil(fixture, async () => (await broken.read()).status === "DONE");
-    equal((await broken.read()).error, null);
-    equal((await fixture.account(broken.target)).balance.total, "10");
-    deepEqual(await turnsOf(fixture), ["PROCESSING", "FAILED", "PROCESSING", "DONE"]);
-    await fixture.mine();
-    deepEqual(await driftsOf(fixture), [["USDC", "0"]]);
-  });
+  test(
+    `FAILED by ${fault} is tried again by itself: PROCESSING, then DONE`,
+    "h",
+    async ({ fixture: shared }) => {
+      const broken = await openBroken(shared, fault);
+      const { fixture } = broken;
+      await broken.mend();
+      await fixture.mine(2);
+      equal((await broken.read()).status, "FAILED", "not at once: it would only cost gas");
+      await later(fixture);
+      await mineUntil(fixture, async () => (await broken.read()).status === "DONE");
+      equal((await broken.read()).error, null);
+      equal((await fixture.account(broken.target)).balance.total, "10");
+      deepEqual(await turnsOf(broken), ["PROCESSING", "FAILED", "PROCESSING", "DONE"]);
+      await fixture.mine();
+      deepEqual(await driftsOf(fixture), [["USDC", "0"]]);
+    },
+  );
 }
 
-Deno.test("a further deposit resumes a FAILED application, with its earlier deposits", async () => {
-  await using broken = await openBroken("Liar");
-  const { fixture } = broken;
-  await broken.mend();
-  await broken.token.pay(broken.address, 5n * USDC);
-  await fixture.mine();
-  await later(fixture);
-  await mineUntil(fixture, async () => (await broken.read()).status === "DONE");
-  equal((await fixture.account(broken.target)).balance.total, "15");
-  equal((await broken.read()).deposits.length, 2);
-  deepEqual(await turnsOf(fixture), ["PROCESSING", "FAILED", "PROCESSING", "DONE"]);
-});
+test(
+  "a further deposit resumes a FAILED application, with its earlier deposits",
+  "h",
+  async ({ fixture: shared }) => {
+    const broken = await openBroken(shared, "Liar");
+    const { fixture } = broken;
+    await broken.mend();
+    await broken.token.pay(broken.address, 5n * USDC);
+    await fixture.mine();
+    await later(fixture);
+    await mineUntil(fixture, async () => (await broken.read()).status === "DONE");
+    equal((await fixture.account(broken.target)).balance.total, "15");
+    equal((await broken.read()).deposits.length, 2);
+    deepEqual(await turnsOf(broken), ["PROCESSING", "FAILED", "PROCESSING", "DONE"]);
+  },
+);
 
-Deno.test("a repeat that fails again leaves the application FAILED, and the next one still works", async () => {
-  await using broken = await openBroken("Liar");
-  const { fixture } = broken;
-  await later(fixture);
-  const failures = async () =>
-    (await rowsOf(fixture.realm, "select id from sweeps where state = 'failed'")).length;
-  await mineUntil(fixture, async () => await failures() === 2);
-  equal((await broken.read()).status, "FAILED");
-  await broken.mend();
-  await later(fixture);
-  await mineUntil(fixture, async () => (await broken.read()).status === "DONE");
-  equal((await fixture.account(broken.target)).balance.total, "10");
-});
+test(
+  "a repeat that fails again leaves the application FAILED, and the next one still works",
+  "h",
+  async ({ fixture: shared }) => {
+    const broken = await openBroken(shared, "Liar");
+    const { fixture } = broken;
+    await later(fixture);
+    const failures = async () =>
+      (await rowsOf(
+        fixture.realm,
+        "select id from sweeps where state = 'failed' and account = $1",
+        [(await broken.read()).source.account],
+      )).length;
+    await mineUntil(fixture, async () => await failures() === 2);
+    equal((await broken.read()).status, "FAILED");
+    await broken.mend();
+    await later(fixture);
+    await mineUntil(fixture, async () => (await broken.read()).status === "DONE");
+    equal((await fixture.account(broken.target)).balance.total, "10");
+  },
+);
 
 /** Opens an application whose first deposit has arrived, of a token that turned bad then. */
-async function openBroken(fault: "Liar" | "Refuser"): Promise<Broken> {
-  const fixture = await openRampFixture({ testnet: false });
+async function openBroken(
+  fixture: Witnessed["fixture"],
+  fault: "Liar" | "Refuser",
+): Promise<Broken> {
   const { anvil } = fixture;
   const { send } = fixture.realm.admin;
   const token = await installToken(anvil, "USDC");
@@ -110,17 +145,17 @@ async function openBroken(fault: "Liar" | "Refuser"): Promise<Broken> {
   await mineUntil(fixture, async () => (await read()).status === "FAILED");
   return {
     fixture,
+    id,
     token,
     target,
     address: source.deposit_address,
     read,
     mend: async () => await anvil.rpc("anvil_setCode", token.contract, honest),
-    [Symbol.asyncDispose]: () => fixture[Symbol.asyncDispose](),
   };
 }
 
 /** Makes failed deposits and sweeps due, as if the pause before a retry had passed. */
-async function later(fixture: RampFixture): Promise<void> {
+async function later(fixture: Witnessed["fixture"]): Promise<void> {
   await fixture.realm.command((tx) =>
     tx`update deposits set updated_at = now() - interval '1 hour'`
   );
@@ -130,10 +165,12 @@ async function later(fixture: RampFixture): Promise<void> {
 }
 
 /** The states that the application has told of. */
-async function turnsOf(fixture: RampFixture): Promise<string[]> {
+async function turnsOf({ fixture, id }: Broken): Promise<string[]> {
   const events = await rowsOf<{ status: string }>(
     fixture.realm,
-    "select payload->>'status' as status from events where type = 'app.deposit.updated' order by position",
+    `select payload->>'status' as status from events
+      where type = 'app.deposit.updated' and payload->>'id' = $1 order by position`,
+    [id],
   );
   return events.map((one) => one.status);
 }

@@ -5,11 +5,36 @@ import { driftsOf, mineUntil } from "../support/ramp_fixture.ts";
 import { rowsOf } from "../support/realm.ts";
 import { NodeError, passOn } from "../support/nodes/faulty_node.ts";
 import { installToken } from "../support/token_contracts.ts";
-import { among, chainOf, retryDepositsNow } from "../support/witnesses.ts";
+import {
+  among,
+  chainOf,
+  depositsOf,
+  retryDepositsNow,
+  sharingNodes,
+  type Witnessed,
+} from "../support/witnesses.ts";
 
 const ETHER = 10n ** 18n;
 // deno-lint-ignore no-explicit-any
 type Json = any;
+
+const test = sharingNodes("rises of balances that a node does not explain");
+
+/** Mines until an account holds so much, so many times at most; demands it, and that no rise is left. */
+async function assertCredited(
+  { fixture }: Witnessed,
+  { account, total, rounds }: { account: string; total: string; rounds: number },
+): Promise<void> {
+  const told = async () => (await fixture.account(account)).balance.total;
+  for (let round = 0; round < rounds && await told() !== total; round++) {
+    await retryDepositsNow(fixture);
+    await fixture.mine();
+  }
+  await retryDepositsNow(fixture);
+  await fixture.mine();
+  equal(await told(), total);
+  equal((await chainOf(fixture)).unexplained, 0);
+}
 
 Deno.test("a payment from inside a contract whose trace is gone is proven by balances, and keeps nobody waiting", async () => {
   const staged = await among("l", { env: { ETHEREUM_TESTNET_CONFIRMATIONS: "3" } });
@@ -45,10 +70,11 @@ Deno.test("a payment from inside a contract whose trace is gone is proven by bal
 });
 
 for (const fault of ["503", "execution timeout"]) {
-  Deno.test(`a trace that fails once hides no payment from inside a contract (${fault})`, async () => {
-    const staged = await among("l");
-    const { fixture, lying } = staged;
-    try {
+  test(
+    `a trace that fails once hides no payment from inside a contract (${fault})`,
+    "l",
+    async (staged) => {
+      const { fixture, lying } = staged;
       const { anvil } = fixture;
       const ramp = await fixture.ramp();
       const one = await fixture.address(ramp.id);
@@ -71,16 +97,15 @@ for (const fault of ["503", "execution timeout"]) {
       await fixture.mine();
       equal((await fixture.account(one.id)).balance.total, "1");
       equal((await chainOf(fixture)).unexplained, 0);
-    } finally {
-      await staged.end();
-    }
-  });
+    },
+  );
 }
 
-Deno.test("more blocks with payments from inside contracts than one pass searches: none is lost", async () => {
-  const staged = await among("l");
-  const { fixture } = staged;
-  try {
+test(
+  "more blocks with payments from inside contracts than one pass searches: none is lost",
+  "l",
+  async (staged) => {
+    const { fixture } = staged;
     const { anvil } = fixture;
     const ramp = await fixture.ramp();
     const one = await fixture.address(ramp.id);
@@ -90,23 +115,18 @@ Deno.test("more blocks with payments from inside contracts than one pass searche
     for (let block = 0; block < 20; block++) {
       await anvil.send({ to: batcher, value: 1n, data });
     }
-    for (let round = 0; round < 12; round++) {
-      await fixture.mine();
-      await retryDepositsNow(fixture);
-    }
-    equal((await fixture.account(one.id)).balance.total, "0.00000000000000002");
-    equal((await chainOf(fixture)).unexplained, 0);
-  } finally {
-    await staged.end();
-  }
-});
+    await fixture.mine();
+    await assertCredited(staged, { account: one.id, total: "0.00000000000000002", rounds: 12 });
+  },
+);
 
 for (const nodes of ["lhh", "hlh", "hhl"]) {
   for (const lie of ["more", "less"]) {
-    Deno.test(`coins from inside a contract are found although one node tells ${lie} of the blocks below (nodes ${nodes})`, async () => {
-      const staged = await among(nodes);
-      const { fixture, lying } = staged;
-      try {
+    test(
+      `coins from inside a contract are found although one node tells ${lie} of the blocks below (nodes ${nodes})`,
+      nodes,
+      async (staged) => {
+        const { fixture, lying } = staged;
         const { anvil, poller } = fixture;
         const ramp = await fixture.ramp();
         const one = await fixture.address(ramp.id);
@@ -126,23 +146,17 @@ for (const nodes of ["lhh", "hlh", "hhl"]) {
         };
         await poller.follow();
         lying.trick = () => undefined;
-        for (let round = 0; round < 6; round++) {
-          await retryDepositsNow(fixture);
-          await fixture.mine();
-        }
-        equal((await fixture.account(one.id)).balance.total, "2");
-        equal((await chainOf(fixture)).unexplained, 0);
-      } finally {
-        await staged.end();
-      }
-    });
+        await assertCredited(staged, { account: one.id, total: "2", rounds: 6 });
+      },
+    );
   }
 }
 
-Deno.test("coins from inside a contract that come in the block in which a sweep leaves are found", async () => {
-  const staged = await among("l");
-  const { fixture } = staged;
-  try {
+test(
+  "coins from inside a contract that come in the block in which a sweep leaves are found",
+  "l",
+  async (staged) => {
+    const { fixture } = staged;
     const { anvil, realm } = fixture;
     const ramp = await fixture.ramp();
     const one = await fixture.address(ramp.id);
@@ -152,24 +166,23 @@ Deno.test("coins from inside a contract that come in the block in which a sweep 
     const isSent = async () =>
       (await rowsOf(
         realm,
-        "select id from chain_orders where purpose = 'sweep' and state = 'sent'",
+        "select id from chain_orders where purpose = 'sweep' and state = 'sent' and sender = $1",
+        [one.address],
       ))
         .length > 0;
     for (let round = 0; round < 8 && !await isSent(); round++) await fixture.mine();
     ok(await isSent());
     const data = CALLS.encodeFunctionData("payCoin", [[one.address], ETHER]);
     await anvil.pool({ to: batcher, value: ETHER, data });
-    await mineUntil(fixture, async () => (await fixture.deposits()).length === 2);
+    await mineUntil(fixture, async () => (await depositsOf(staged, one)).length === 2);
     await mineUntil(fixture, async () => {
-      const [, found] = await fixture.deposits();
+      const [, found] = await depositsOf(staged, one);
       return found.status === "CONFIRMED";
     });
-    deepEqual((await fixture.deposits()).map((row) => row.index), [-1, -2]);
+    deepEqual((await depositsOf(staged, one)).map((row) => row.index), [-1, -2]);
     await mineUntil(fixture, async () => (await driftsOf(fixture))[0][1] === "0");
-  } finally {
-    await staged.end();
-  }
-});
+  },
+);
 
 Deno.test("a token deposit that one lagging answer hid is found by its balance", async () => {
   const staged = await among("l", { testnet: false });
@@ -197,10 +210,11 @@ Deno.test("a token deposit that one lagging answer hid is found by its balance",
   }
 });
 
-Deno.test("a rescan through a client that lists calls otherwise credits nothing again", async () => {
-  const staged = await among("l");
-  const { fixture, lying, url } = staged;
-  try {
+test(
+  "a rescan through a client that lists calls otherwise credits nothing again",
+  "l",
+  async (staged) => {
+    const { fixture, lying, url } = staged;
     const { anvil, realm } = fixture;
     const ramp = await fixture.ramp();
     const other = await fixture.address(ramp.id);
@@ -229,9 +243,7 @@ Deno.test("a rescan through a client that lists calls otherwise credits nothing 
     equal((await realm.admin.send("POST", "/v1/deposits/rescan", wanted)).status, 200);
     await realm.drain();
     await fixture.mine();
-    const rows = await fixture.deposits();
+    const rows = await depositsOf(staged, ramp, other);
     deepEqual(rows.map((row) => [row.index, row.amount]).toSorted(), [[-2, "1"], [-2, "2"]]);
-  } finally {
-    await staged.end();
-  }
-});
+  },
+);

@@ -3,13 +3,22 @@ import { deepEqual, equal, match, ok } from "node:assert/strict";
 import { CALLS, rich } from "../support/nodes/anvil.ts";
 import { rowsOf } from "../support/realm.ts";
 import { passOn, type Trick } from "../support/nodes/faulty_node.ts";
-import { among, chainOf, retryDepositsNow, type Witnessed } from "../support/witnesses.ts";
+import {
+  among,
+  chainOf,
+  depositsOf,
+  retryDepositsNow,
+  sharingNodes,
+  type Witnessed,
+} from "../support/witnesses.ts";
 
 const ETHER = 10n ** 18n;
 /** More than may stay in dispute. */
 const INVENTED = 100;
 // deno-lint-ignore no-explicit-any
 type Json = any;
+
+const test = sharingNodes("payments that nodes report otherwise, make up or deny");
 
 /** Tells another receiver of a payment. */
 function diverts({ url }: Witnessed, hash: string, to: string): Trick {
@@ -25,10 +34,11 @@ function diverts({ url }: Witnessed, hash: string, to: string): Trick {
 }
 
 for (const nodes of ["l", "lh"]) {
-  Deno.test(`a payment that one node reported with another receiver is credited to its own once the node reports the truth (nodes ${nodes})`, async () => {
-    const staged = await among(nodes);
-    const { fixture, lying } = staged;
-    try {
+  test(
+    `a payment that one node reported with another receiver is credited to its own once the node reports the truth (nodes ${nodes})`,
+    nodes,
+    async (staged) => {
+      const { fixture, lying } = staged;
       const [ramp, other] = [await fixture.ramp(), await fixture.ramp()];
       await fixture.mine(2);
       const hash = await fixture.anvil.pool({ to: ramp.address, value: ETHER });
@@ -44,18 +54,17 @@ for (const nodes of ["l", "lh"]) {
         [ramp, other].map(async ({ id }) => (await fixture.account(id)).balance.total),
       );
       deepEqual(totals, ["1", "0"]);
-      const rows = await fixture.deposits();
+      const rows = await depositsOf(staged, ramp, other);
       deepEqual(rows.map((row) => [row.hash, row.status]), [[hash, "CONFIRMED"]]);
-    } finally {
-      await staged.end();
-    }
-  });
+    },
+  );
 }
 
-Deno.test("payments that one of two nodes makes up by the hundred hold up the chain visibly, and lose no other", async () => {
-  const staged = await among("lh");
-  const { fixture, lying, url } = staged;
-  try {
+test(
+  "payments that one of two nodes makes up by the hundred hold up the chain visibly, and lose no other",
+  "lh",
+  async (staged) => {
+    const { fixture, lying, url } = staged;
     const ramp = await fixture.ramp();
     await fixture.mine(2);
     const at = parseInt(await fixture.anvil.rpc<string>("eth_blockNumber"), 16) + 1;
@@ -88,16 +97,14 @@ Deno.test("payments that one of two nodes makes up by the hundred hold up the ch
     equal(chain.healthy, false);
     match(chain.error, /contradict each other on too much/);
     ok(chain.lag > 0, `${chain.lag} blocks behind`);
-    deepEqual(await fixture.deposits(), []);
+    deepEqual(await depositsOf(staged, ramp), []);
     lying.trick = () => undefined;
     for (let round = 0; round < 4; round++) await fixture.mine();
     equal((await fixture.account(ramp.id)).balance.total, "1");
-    deepEqual((await fixture.deposits()).map((row) => row.status), ["CONFIRMED"]);
+    deepEqual((await depositsOf(staged, ramp)).map((row) => row.status), ["CONFIRMED"]);
     equal((await chainOf(fixture)).lag, 0);
-  } finally {
-    await staged.end();
-  }
-});
+  },
+);
 
 /** Says of a payment that there is none: the first times, or always. */
 function denies(hash: string, times = Infinity): Trick {
@@ -172,17 +179,18 @@ Deno.test("a deposit is given up once the quorum has denied it for long, however
   }
 });
 
-Deno.test("payments out of one call that nodes deny for a moment are each recorded anew, and none in the place of another", async () => {
-  const staged = await among("hh");
-  const { fixture, nodes } = staged;
-  try {
+test(
+  "payments out of one call that nodes deny for a moment are each recorded anew, and none in the place of another",
+  "hh",
+  async (staged) => {
+    const { fixture, nodes } = staged;
     const ramps = [await fixture.ramp(), await fixture.ramp()];
     const batcher = await fixture.anvil.deploy("Batcher");
     await fixture.mine(2);
     const data = CALLS.encodeFunctionData("payCoin", [ramps.map((one) => one.address), ETHER]);
     const hash = await fixture.anvil.pool({ to: batcher, value: 2n * ETHER, data });
     await fixture.mine();
-    deepEqual((await fixture.deposits()).map((row) => [row.status, row.index]), [
+    deepEqual((await depositsOf(staged, ...ramps)).map((row) => [row.status, row.index]), [
       ["PENDING", -2],
       ["PENDING", -2],
     ]);
@@ -195,7 +203,5 @@ Deno.test("payments out of one call that nodes deny for a moment are each record
       ramps.map(async ({ id }) => (await fixture.account(id)).balance.total),
     );
     deepEqual(totals, ["1", "1"]);
-  } finally {
-    await staged.end();
-  }
-});
+  },
+);

@@ -3,11 +3,18 @@ import { deepEqual } from "node:assert/strict";
 import { CALLS } from "../support/nodes/anvil.ts";
 import { NodeError } from "../support/nodes/faulty_node.ts";
 import { driftsOf } from "../support/ramp_fixture.ts";
-import { among, retryDepositsNow, type Witnessed } from "../support/witnesses.ts";
+import {
+  depositsOf,
+  retryDepositsNow,
+  sharingNodes,
+  type Witnessed,
+} from "../support/witnesses.ts";
 
 const ETHER = 10n ** 18n;
 const PAYER = "0x0000000000000000000000000000000000000004";
 const toHex = (units: bigint) => `0x${units.toString(16)}`;
+
+const test = sharingNodes("calls that one of three nodes traces alone, leaves out or invents");
 
 /** Only the lying node offers traces. */
 function untrace({ nodes, lying }: Witnessed): void {
@@ -37,23 +44,36 @@ async function openPayer({ fixture }: Witnessed) {
   return { one, pay: () => fixture.anvil.pool({ to: batcher, value: ETHER, data }) };
 }
 
-/** What was credited, deposit by deposit; a sweep may have moved it on since. */
-async function creditedIn({ fixture }: Witnessed): Promise<string[]> {
-  const rows = await fixture.deposits();
+/** What was credited to an account, deposit by deposit; a sweep may have moved it on since. */
+async function creditedIn(witnessed: Witnessed, account: string): Promise<string[]> {
+  const rows = await depositsOf(witnessed, { id: account });
   return rows.filter(({ status }) => status === "CONFIRMED").map(({ credited }) => credited);
 }
 
-async function settled({ fixture }: Witnessed): Promise<void> {
-  for (let round = 0; round < 12; round++) {
+/** Nodes deny a call eight times before it is given up; what is waiting is asked for in each round. */
+const DENIED_ROUNDS = 12;
+
+async function settled({ fixture }: Witnessed, rounds = DENIED_ROUNDS): Promise<void> {
+  for (let round = 0; round < rounds; round++) {
     await retryDepositsNow(fixture);
     await fixture.mine();
   }
 }
 
+/** Settles until no deposit of an account waits any more. */
+async function decided(witnessed: Witnessed, account: string): Promise<void> {
+  for (let round = 0; round < 2 * DENIED_ROUNDS; round++) {
+    await settled(witnessed, 1);
+    const rows = await depositsOf(witnessed, { id: account });
+    if (rows.length > 0 && rows.every(({ status }) => status !== "PENDING")) return;
+  }
+}
+
 for (const nodes of ["lhh", "hlh", "hhl"]) {
-  Deno.test(`a payment is not credited again as a call that one node invents beside it (nodes ${nodes})`, async () => {
-    const witnessed = await among(nodes);
-    try {
+  test(
+    `a payment is not credited again as a call that one node invents beside it (nodes ${nodes})`,
+    nodes,
+    async (witnessed) => {
       const { fixture, lying } = witnessed;
       const { anvil } = fixture;
       untrace(witnessed);
@@ -75,19 +95,18 @@ for (const nodes of ["lhh", "hlh", "hhl"]) {
       };
       await settled(witnessed);
       lying.trick = () => undefined;
-      await settled(witnessed);
-      deepEqual(await creditedIn(witnessed), ["1"]);
+      await settled(witnessed, 3);
+      deepEqual(await creditedIn(witnessed, one.id), ["1"]);
       deepEqual(await driftsOf(fixture), [["ETH", "0"]]);
-    } finally {
-      await witnessed.end();
-    }
-  });
+    },
+  );
 }
 
 for (const nodes of ["lhh", "hlh", "hhl"]) {
-  Deno.test(`calls that one node leaves out or invents hide none that others trace (nodes ${nodes})`, async () => {
-    const witnessed = await among(nodes);
-    try {
+  test(
+    `calls that one node leaves out or invents hide none that others trace (nodes ${nodes})`,
+    nodes,
+    async (witnessed) => {
       const { fixture, lying } = witnessed;
       const { anvil } = fixture;
       const { one, pay } = await openPayer(witnessed);
@@ -102,22 +121,23 @@ for (const nodes of ["lhh", "hlh", "hhl"]) {
           return lie === "nothing" ? [] : [{ txHash: other, result: callTo(one.address) }];
         };
         await fixture.mine();
-        await settled(witnessed);
+        // What is left out is traced by others at once; what is invented is denied again and again.
+        if (lie === "nothing") await decided(witnessed, one.id);
+        await settled(witnessed, lie === "nothing" ? 2 : DENIED_ROUNDS);
         lying.trick = () => undefined;
       }
       deepEqual(
-        (await fixture.deposits()).map((row) => [row.status, row.index, row.amount]),
+        (await depositsOf(witnessed, one)).map((row) => [row.status, row.index, row.amount]),
         [["CONFIRMED", -2, "1"], ["CONFIRMED", -2, "1"]],
       );
       deepEqual(await driftsOf(fixture), [["ETH", "0"]]);
-    } finally {
-      await witnessed.end();
-    }
-  });
+    },
+  );
 
-  Deno.test(`coins of one call are credited once, although the one node with traces tells two (nodes ${nodes})`, async () => {
-    const witnessed = await among(nodes);
-    try {
+  test(
+    `coins of one call are credited once, although the one node with traces tells two (nodes ${nodes})`,
+    nodes,
+    async (witnessed) => {
       const { fixture, lying } = witnessed;
       const { anvil } = fixture;
       untrace(witnessed);
@@ -130,12 +150,10 @@ for (const nodes of ["lhh", "hlh", "hhl"]) {
         return method === "debug_traceBlockByHash" ? told : undefined;
       };
       await fixture.mine();
-      await settled(witnessed);
-      await settled(witnessed); // the other is given up, once nodes denied it again and again
-      deepEqual(await creditedIn(witnessed), ["1"]);
+      await decided(witnessed, one.id); // the other is given up, once nodes denied it again and again
+      await settled(witnessed, 3);
+      deepEqual(await creditedIn(witnessed, one.id), ["1"]);
       deepEqual(await driftsOf(fixture), [["ETH", "0"]]);
-    } finally {
-      await witnessed.end();
-    }
-  });
+    },
+  );
 }

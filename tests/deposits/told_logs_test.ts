@@ -3,12 +3,16 @@ import { deepEqual } from "node:assert/strict";
 import { passOn, type Question } from "../support/nodes/faulty_node.ts";
 import { rowsOf } from "../support/realm.ts";
 import { installToken } from "../support/token_contracts.ts";
-import { among, retryDepositsNow, type Witnessed } from "../support/witnesses.ts";
+import { retryDepositsNow, sharingNodes, type Witnessed } from "../support/witnesses.ts";
 
 // deno-lint-ignore no-explicit-any
 type Json = any;
 const USDC = 10n ** 6n;
 const RAISED = `0x${(4000n * USDC).toString(16).padStart(64, "0")}`;
+
+const test = sharingNodes("deposits of a token whose logs a node tells otherwise", {
+  testnet: false,
+});
 
 /** A deposit account of USDC, and the node that stands before the real one. */
 async function openDeposit(witnessed: Witnessed) {
@@ -27,75 +31,74 @@ function retell({ lying, url }: Witnessed, method: string, change: (result: Json
   };
 }
 
-async function credited({ fixture }: Witnessed): Promise<[amount: string, status: string][]> {
+async function credited(
+  { fixture }: Witnessed,
+  account: string,
+): Promise<[amount: string, status: string][]> {
   for (let round = 0; round < 4; round++) {
     await retryDepositsNow(fixture);
     await fixture.mine();
   }
   const rows = await rowsOf<{ credited: string; status: string }>(
     fixture.realm,
-    "select trim_scale(credited)::text as credited, status from deposits order by id",
+    "select trim_scale(credited)::text as credited, status from deposits where account = $1 order by id",
+    [account],
   );
   return rows.map((one) => [one.credited, one.status]);
 }
 
-Deno.test("an amount that the only node raises in a receipt is not credited, and the true one is once it tells it", async () => {
-  const witnessed = await among("l", { testnet: false });
-  try {
+test(
+  "an amount that the only node raises in a receipt is not credited, and the true one is once it tells it",
+  "l",
+  async (witnessed) => {
     const { token, account } = await openDeposit(witnessed);
     retell(witnessed, "eth_getTransactionReceipt", (receipt) => ({
       ...receipt,
       logs: receipt.logs.map((log: Json) => ({ ...log, data: RAISED })),
     }));
     await token.pay(account.address, 100n * USDC);
-    deepEqual((await credited(witnessed)).map(([, status]) => status), ["PENDING"]);
+    deepEqual((await credited(witnessed, account.id)).map(([, status]) => status), ["PENDING"]);
     witnessed.lying.trick = () => undefined;
-    deepEqual(await credited(witnessed), [["100", "CONFIRMED"]]);
-  } finally {
-    await witnessed.end();
-  }
+    deepEqual(await credited(witnessed, account.id), [["100", "CONFIRMED"]]);
+  },
+);
+
+test("a log that a receipt repeats is credited once", "l", async (witnessed) => {
+  const { token, account } = await openDeposit(witnessed);
+  retell(witnessed, "eth_getTransactionReceipt", (receipt) => ({
+    ...receipt,
+    logs: [...receipt.logs, ...receipt.logs],
+  }));
+  await token.pay(account.address, 100n * USDC);
+  deepEqual(await credited(witnessed, account.id), [["100", "CONFIRMED"]]);
 });
 
-Deno.test("a log that a receipt repeats is credited once", async () => {
-  const witnessed = await among("l", { testnet: false });
-  try {
-    const { token, account } = await openDeposit(witnessed);
-    retell(witnessed, "eth_getTransactionReceipt", (receipt) => ({
-      ...receipt,
-      logs: [...receipt.logs, ...receipt.logs],
-    }));
-    await token.pay(account.address, 100n * USDC);
-    deepEqual(await credited(witnessed), [["100", "CONFIRMED"]]);
-  } finally {
-    await witnessed.end();
-  }
-});
-
-Deno.test("a repeated log of a receipt under a number of its own is credited to nobody", async () => {
-  const witnessed = await among("l", { testnet: false });
-  try {
+test(
+  "a repeated log of a receipt under a number of its own is credited to nobody",
+  "l",
+  async (witnessed) => {
     const { token, account } = await openDeposit(witnessed);
     retell(witnessed, "eth_getTransactionReceipt", (receipt) => ({
       ...receipt,
       logs: receipt.logs.flatMap((log: Json) => [log, { ...log, logIndex: "0x7f" }]),
     }));
     await token.pay(account.address, 100n * USDC);
-    deepEqual((await credited(witnessed)).map(([, status]) => status), ["PENDING", "PENDING"]);
+    deepEqual((await credited(witnessed, account.id)).map(([, status]) => status), [
+      "PENDING",
+      "PENDING",
+    ]);
     witnessed.lying.trick = () => undefined;
-    deepEqual((await credited(witnessed))[0], ["100", "CONFIRMED"]);
-  } finally {
-    await witnessed.end();
-  }
-});
+    deepEqual((await credited(witnessed, account.id))[0], ["100", "CONFIRMED"]);
+  },
+);
 
-Deno.test("logs of a block that a node lists twice leave nothing of a deposit out", async () => {
-  const witnessed = await among("l", { testnet: false });
-  try {
+test(
+  "logs of a block that a node lists twice leave nothing of a deposit out",
+  "l",
+  async (witnessed) => {
     const { token, account } = await openDeposit(witnessed);
     retell(witnessed, "eth_getLogs", (logs) => [...logs, ...logs]);
     await token.pay(account.address, 100n * USDC);
-    deepEqual(await credited(witnessed), [["100", "CONFIRMED"]]);
-  } finally {
-    await witnessed.end();
-  }
-});
+    deepEqual(await credited(witnessed, account.id), [["100", "CONFIRMED"]]);
+  },
+);
