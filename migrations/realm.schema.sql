@@ -1831,6 +1831,7 @@ table solvency (
   drift numeric not null
   solvent boolean not null
   stopped boolean not null
+  provisional boolean not null
   ramps jsonb not null default '[]'::jsonb
   checked_at timestamp with time zone not null
 )
@@ -3447,7 +3448,7 @@ declare
   m record;
 begin
   select * into m from missing_of(new.asset, new.testnet);
-  if (new.amount <= m.amount and (new.drift, new.height) = (m.drift, m.height) and m.fresh and not m.quarantined) is not true
+  if (new.amount <= m.amount and (new.drift, new.height) = (m.drift, m.height) and m.fresh and not m.provisional) is not true
       or new.position is distinct from m.position then
     raise exception 'transaction % takes more out of the books than is missing', new.transaction
       using errcode = 'check_violation', constraint = 'write_offs_missing';
@@ -3961,6 +3962,18 @@ CREATE OR REPLACE FUNCTION is_plain(name text)
  LANGUAGE sql
  IMMUTABLE PARALLEL SAFE
 RETURN ((name IS NFC NORMALIZED) AND (name !~ '^ | $|  |(^|[ -~])[\u200c\u200d]|[\u0001-\u001f\u007f-\u00a0\u00ad\u034f\u061c\u115f-\u1160\u1680\u17b4-\u17b5\u180b-\u180f\u2000-\u200b\u200e-\u200f\u2028-\u202f\u205f-\u206f\u2800\u3000\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff]'::text));
+
+CREATE OR REPLACE FUNCTION is_provisional(p_asset text, p_testnet boolean)
+ RETURNS boolean
+ LANGUAGE sql
+ STABLE
+AS $function$
+  select exists (select from ramps r join accounts a on a.id = r.account
+    where ((a.asset, a.testnet) = (p_asset, p_testnet) or not p_testnet and exists (select from fungible_tokens t
+        where t.account = r.account and t.symbol = p_asset and t.status = 'registered'))
+      and (r.quarantined is not null or exists (select from chain_cursors c
+        where (c.chain, c.network) = (r.chain, r.network) and c.halted is not null)))
+$function$;
 
 CREATE OR REPLACE FUNCTION is_repeat(p_kept uuid, p_given uuid)
  RETURNS boolean
@@ -5065,21 +5078,20 @@ begin
   return new;
 end $function$;
 
-CREATE OR REPLACE FUNCTION missing_of(p_asset text, p_testnet boolean, OUT drift numeric, OUT height integer, OUT "position" uuid, OUT amount numeric, OUT fresh boolean, OUT quarantined boolean)
+CREATE OR REPLACE FUNCTION missing_of(p_asset text, p_testnet boolean, OUT drift numeric, OUT height integer, OUT "position" uuid, OUT amount numeric, OUT fresh boolean, OUT provisional boolean)
  RETURNS record
  LANGUAGE sql
  STABLE
 AS $function$
   select s.drift, s.height, s.position,
     greatest(0, (select min(-q.drift - coalesce((select sum(w.amount) from write_offs w
-          where w.asset = s.asset and w.testnet = s.testnet and (w.transaction > q.position) is not false), 0))
+          where w.asset = s.asset and w.testnet = s.testnet
+            and w.transaction > coalesce(q.position, '00000000-0000-0000-0000-000000000000')), 0))
         from (select s.drift, s.position union all select x.drift, x.position from solvency_samples x
           where x.asset = s.asset and x.testnet = s.testnet and x.checked_at >= h.before) q
         where h.before is not null)),
-    s.checked_at > now() - interval '5 minutes',
-    exists (select from ramps r join accounts a on a.id = r.account where r.quarantined is not null
-      and ((a.asset, a.testnet) = (s.asset, s.testnet) or not s.testnet and exists (select from fungible_tokens t
-        where t.account = r.account and t.symbol = s.asset and t.status = 'registered')))
+    s.checked_at between now() - interval '5 minutes' and now() + interval '1 minute',
+    s.provisional or is_provisional(s.asset, s.testnet)
   from solvency s cross join lateral (select max(y.checked_at) as before from solvency_samples y where y.asset = s.asset
     and y.testnet = s.testnet and y.checked_at <= s.checked_at - interval '1 hour') h
   where s.asset = p_asset and s.testnet = p_testnet
@@ -6016,6 +6028,7 @@ realm may execute on is_heard(text)
 realm may execute on is_house(users)
 realm may execute on is_paid_by_ramp(chain_orders)
 realm may execute on is_plain(text)
+realm may execute on is_provisional(text,boolean)
 realm may execute on is_repeat(uuid,uuid)
 realm may execute on is_sponsor(uuid,uuid)
 realm may execute on issue_digest(uuid,uuid)

@@ -26,6 +26,8 @@ export interface SolvencyRow extends AssetName {
   drift: string;
   solvent: boolean;
   stopped: boolean;
+  /** Whether bookings waited for a reconciliation or a rescan when the figures were read. */
+  provisional: boolean;
   ramps: { ramp: string; assets: string; liabilities: string }[];
   checked_at: number;
 }
@@ -43,6 +45,7 @@ const COLUMNS = [
   "drift",
   "solvent",
   "stopped",
+  "provisional",
   "ramps",
   "checked_at",
 ] as const;
@@ -72,7 +75,7 @@ export async function upsertSolvency(tx: Tx, row: SolvencyRow): Promise<void> {
     on conflict (asset, testnet) do update set assets = excluded.assets, height = excluded.height,
       liabilities = excluded.liabilities, fees = excluded.fees, position = excluded.position,
       pending = excluded.pending, sending = excluded.sending, drift = excluded.drift,
-      solvent = excluded.solvent, stopped = excluded.stopped, ramps = excluded.ramps, checked_at = excluded.checked_at`;
+      solvent = excluded.solvent, stopped = excluded.stopped, provisional = excluded.provisional, ramps = excluded.ramps, checked_at = excluded.checked_at`;
 }
 
 /** Reads the last comparisons, of one asset or of all. */
@@ -140,6 +143,8 @@ export interface LedgerFigures {
   pending: string;
   /** Cost of a hundred payments at the present fee quote, in base units; 0 if another coin pays. */
   leeway: string;
+  /** Whether bookings wait for a reconciliation or a rescan. */
+  provisional: boolean;
 }
 
 /** Reads the ledger's figures of an asset, to be compared with the chain at a height. */
@@ -163,7 +168,8 @@ export async function selectFigures(tx: Tx, of: Compared): Promise<LedgerFigures
           and o.address = d.address offset 0))::text as pending,
       (select coalesce(sum(trunc(100 * (base + per_input + per_payment))), 0) from fee_quotes
         where chain = ${of.chain} and network = ${of.network} and contract = ${of.contract}
-          and speed = 'medium' and coalesce(fee_contract, '') = contract)::text as leeway`;
+          and speed = 'medium' and coalesce(fee_contract, '') = contract)::text as leeway,
+      is_provisional(${of.asset}, ${of.testnet}) as provisional`;
   return row;
 }
 

@@ -13,8 +13,8 @@ export interface MissingRow {
   amount: string;
   /** Whether the comparison is of the last minutes. */
   fresh: boolean;
-  /** Whether a ramp of the asset is in quarantine. */
-  quarantined: boolean;
+  /** Whether bookings wait for a reconciliation or a rescan, or did when the comparison read its figures. */
+  provisional: boolean;
   /** Of the asset's accounts; null where there is none. */
   decimals: number | null;
 }
@@ -22,7 +22,7 @@ export interface MissingRow {
 /** Reads what of an asset may be written off, as the database bounds it. */
 export async function selectMissing(tx: Tx, of: AssetName): Promise<MissingRow> {
   const [row] = await tx<MissingRow[]>`
-    select m.drift::text as drift, m.height, m.position, m.amount::text as amount, m.fresh, m.quarantined,
+    select m.drift::text as drift, m.height, m.position, m.amount::text as amount, m.fresh, m.provisional,
       (select a.decimals from accounts a where a.type = 'system' and a.asset = ${of.asset}
         and a.testnet = ${of.testnet} and a.system = 'world') as decimals
     from missing_of(${of.asset}, ${of.testnet}) m`;

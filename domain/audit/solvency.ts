@@ -167,6 +167,7 @@ export function compareFigures(actor: Pick<Actor, "at">, found: Found): Solvency
     drift,
     solvent: !missing && compare(cover, "0") >= 0,
     stopped: missing || compare(add(cover, leewayOf(found, liabilities)), "0") < 0,
+    provisional: figures.provisional,
     ramps: [...new Set([...held.keys(), ...owed.keys()])].map((ramp) => ({
       ramp,
       assets: whole(held.get(ramp) ?? 0n),
@@ -224,7 +225,7 @@ export async function findSolvency(
 }
 
 function viewSolvency(row: SolvencyRow): Record<string, unknown> {
-  const { stopped: _, ...rest } = row;
+  const { stopped: _, provisional: __, ...rest } = row;
   return {
     ...rest,
     assets: trim(row.assets),

@@ -95,9 +95,10 @@ function assertMissing(
   if (drift === null || decimals === null || !isNegative(drift)) {
     throw new DomainError("condition.failed", `nothing of ${asset} is missing`);
   }
-  if (found.quarantined) {
+  if (found.provisional) {
     const why =
-      `a ramp of ${asset} is in quarantine: what is missing may be found when it is reconciled`;
+      `a ramp of ${asset} is in quarantine or its chain halted, or was at the last comparison: ` +
+      "what is missing may be found at the end of that";
     throw new DomainError("chain.quarantined", why);
   }
   if (!found.fresh) {

@@ -303,6 +303,7 @@ create table solvency (
   drift numeric not null,
   solvent boolean not null,
   stopped boolean not null,
+  provisional boolean not null,
   ramps jsonb not null default '[]' check (jsonb_typeof(ramps) = 'array'),
   checked_at timestamptz not null,
   primary key (asset, testnet),
@@ -337,6 +338,7 @@ comment on column solvency.liabilities is 'Owed to accounts up to the position, 
 comment on column solvency.fees is 'Earned by the house, or below 0 lost; never counted as cover.';
 comment on column solvency.pending is 'On the chain at the height and not credited; less what was credited from later blocks.';
 comment on column solvency.sending is 'Set aside for orders that may have been broadcast and are in no chain block up to the height.';
+comment on column solvency.provisional is 'A ramp of the asset was in quarantine, or its chain halted, when the figures were read: what is booked at the end of that is not in them.';
 comment on column solvency.drift is 'Assets less pending, sending, liabilities and fees; below 0 assets are missing, above 0 there are assets that nothing explains.';
 
 -- What was missing and is booked as a loss of the house: it leaves `fees` to `world`. ledger_post alone writes it.
@@ -357,22 +359,32 @@ comment on column write_offs.drift is 'Drift, height and position are those of t
 create trigger write_offs_append_only before update or delete or truncate on write_offs
   for each statement execute function refuse_change();
 
+-- Whether bookings of an asset wait for a reconciliation, or for a rescan of a chain that halted.
+create function is_provisional(p_asset text, p_testnet boolean) returns boolean language sql stable as $$
+  select exists (select from ramps r join accounts a on a.id = r.account
+    where ((a.asset, a.testnet) = (p_asset, p_testnet) or not p_testnet and exists (select from fungible_tokens t
+        where t.account = r.account and t.symbol = p_asset and t.status = 'registered'))
+      and (r.quarantined is not null or exists (select from chain_cursors c
+        where (c.chain, c.network) = (r.chain, r.network) and c.halted is not null)))
+$$;
+
 -- What may be booked as a loss of the house: the least that was missing in any comparison of the hour before the last,
 -- each less what was booked and it did not count yet. Nodes that are wrong for a moment make nothing missing for an hour.
+-- provisional: what is missing may be found at the end of a quarantine or of a halt, which the last comparison is to be after.
+-- A comparison of the future is of a clock that is wrong, and would stay fresh.
 create function missing_of(
   p_asset text, p_testnet boolean,
-  out drift numeric, out height integer, out "position" uuid, out amount numeric, out fresh boolean, out quarantined boolean
+  out drift numeric, out height integer, out "position" uuid, out amount numeric, out fresh boolean, out provisional boolean
 ) language sql stable as $$
   select s.drift, s.height, s.position,
     greatest(0, (select min(-q.drift - coalesce((select sum(w.amount) from write_offs w
-          where w.asset = s.asset and w.testnet = s.testnet and (w.transaction > q.position) is not false), 0))
+          where w.asset = s.asset and w.testnet = s.testnet
+            and w.transaction > coalesce(q.position, '00000000-0000-0000-0000-000000000000')), 0))
         from (select s.drift, s.position union all select x.drift, x.position from solvency_samples x
           where x.asset = s.asset and x.testnet = s.testnet and x.checked_at >= h.before) q
         where h.before is not null)),
-    s.checked_at > now() - interval '5 minutes',
-    exists (select from ramps r join accounts a on a.id = r.account where r.quarantined is not null
-      and ((a.asset, a.testnet) = (s.asset, s.testnet) or not s.testnet and exists (select from fungible_tokens t
-        where t.account = r.account and t.symbol = s.asset and t.status = 'registered')))
+    s.checked_at between now() - interval '5 minutes' and now() + interval '1 minute',
+    s.provisional or is_provisional(s.asset, s.testnet)
   from solvency s cross join lateral (select max(y.checked_at) as before from solvency_samples y where y.asset = s.asset
     and y.testnet = s.testnet and y.checked_at <= s.checked_at - interval '1 hour') h
   where s.asset = p_asset and s.testnet = p_testnet
@@ -388,7 +400,7 @@ declare
   m record;
 begin
   select * into m from missing_of(new.asset, new.testnet);
-  if (new.amount <= m.amount and (new.drift, new.height) = (m.drift, m.height) and m.fresh and not m.quarantined) is not true
+  if (new.amount <= m.amount and (new.drift, new.height) = (m.drift, m.height) and m.fresh and not m.provisional) is not true
       or new.position is distinct from m.position then
     raise exception 'transaction % takes more out of the books than is missing', new.transaction
       using errcode = 'check_violation', constraint = 'write_offs_missing';

@@ -49,7 +49,7 @@ export async function busyRealm(): Promise<TestRealm> {
   await send("/v1/aliases", { type: "account", alias: "mine", account });
   const { id: stop } = await send("/v1/stops", { what: "moves", asset: "BTC", reason: "r" });
   await realm.admin.send("DELETE", `/v1/stops/${stop}`);
-  await missing(realm);
+  await missCoins(realm);
   await send("/v1/solvency/write-off", { asset: "BTC", amount: "0.25", reason: "r" });
   const machine = { name: "importer", addresses: ["127.0.0.0/8"], expires_at: Date.now() + 1e9 };
   const { key } = await send("/v1/keys", { ...machine, roles: "manage" });
@@ -65,7 +65,7 @@ export async function busyRealm(): Promise<TestRealm> {
 }
 
 /** Lets comparisons of two hours find coins missing. */
-async function missing(realm: TestRealm): Promise<void> {
+export async function missCoins(realm: TestRealm): Promise<void> {
   const at = Date.now();
   const actor = { ...(await workerContextOf(realm)).actor, at };
   await realm.command(async (tx) => {
@@ -80,10 +80,11 @@ async function missing(realm: TestRealm): Promise<void> {
       sending: "0",
       drift: "-0.5",
     };
-    const row = { asset: "BTC", testnet: false, ...found, height: 9, position, solvent: false };
+    const verdict = { solvent: false, stopped: true, provisional: false, ramps: [] };
+    const row = { asset: "BTC", testnet: false, ...found, height: 9, position, ...verdict };
     for (const checked_at of [at - 3_600_000, at]) {
-      await upsertSolvency(tx, { ...row, stopped: true, ramps: [], checked_at });
-      await insertSolvencySample(tx, { ...row, stopped: true, ramps: [], checked_at });
+      await upsertSolvency(tx, { ...row, checked_at });
+      await insertSolvencySample(tx, { ...row, checked_at });
     }
   }, { lockLedger: true });
 }
