@@ -44,14 +44,23 @@ const COMPARISONS: readonly string[] = [
   `select b.id, concat_ws(' ', 'capture', b.account, b.captured), concat_ws(' ', t.type, t.source, t.amount)
     from ${naming("blocks", "id, account, captured")} b
     where (t.type, t.source, t.amount) is distinct from ('capture', b.account, b.captured)`,
+  // What was written off, and the comparison by which it was; rows of no other transaction.
+  `select t.id, concat_ws(' ', t.type, t.asset, t.testnet, t.amount, ms_time(t.created_at), t.seal),
+      concat_ws(' ', w.asset, w.testnet, w.amount, w.created_at, w.said)
+    from t left join lateral (select x.*, write_off_seal(x) as said from write_offs x
+      where x.transaction = t.id offset 0) w on true
+    where case when t.type = 'fee' and t.seal ? 'writes_off'
+      then (w.asset, w.testnet, w.amount, w.created_at, w.said)
+        is distinct from (t.asset, t.testnet, t.amount, ms_time(t.created_at), t.seal - 'reason')
+      else w.transaction is not null end`,
   `select t.id, t.reference, ${REFERENCE} from t where t.reference is distinct from ${REFERENCE}`,
   `select t.id, t.reverts::text, ${REVERTS}::text from t where t.reverts is distinct from ${REVERTS}`,
 ];
 
 /** Of an archived transaction, what rows that name it repeat. */
 export type NamedTransaction =
-  & Pick<LinkableTransaction, "id" | "type" | "source" | "destination" | "amount">
-  & Pick<LinkableTransaction, "seal" | "reference" | "reverts">;
+  & Pick<LinkableTransaction, "id" | "type" | "source" | "destination" | "asset" | "testnet">
+  & Pick<LinkableTransaction, "amount" | "seal" | "reference" | "reverts" | "created_at">;
 
 /** Finds the rows that name archived transactions and say something else, and counts those that are not listed too. */
 export async function selectWrongRows(
@@ -61,7 +70,8 @@ export async function selectWrongRows(
 ): Promise<(WrongRow & { count: number })[]> {
   return await tx.unsafe<(WrongRow & { count: number })[]>(
     `with t as materialized (select * from jsonb_to_recordset($1::text::jsonb) as t(id uuid, type text,
-        source uuid, destination uuid, amount numeric, seal jsonb, reference text, reverts uuid))
+        source uuid, destination uuid, asset text, testnet boolean, amount numeric, seal jsonb, reference text,
+        reverts uuid, created_at bigint))
       select subject::text as subject, expected, found, count(*) over ()::integer as count
       from (${COMPARISONS.join(" union all ")}) q limit ${limit}`,
     [JSON.stringify(archived)],

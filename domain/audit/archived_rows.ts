@@ -42,10 +42,11 @@ export async function* comparing(
   for (;;) {
     const { done, value } = await archive.next();
     if (done) break;
-    const { id, type, source, destination, amount, seal, reference, reverts } = value;
-    // Of other kinds than deposits no row repeats the seal, which may be large.
-    const payment = type === "deposit" ? seal : null;
-    named.push({ ...{ id, type, source, destination, amount, reference, reverts }, seal: payment });
+    const { id, type, source, destination, asset, testnet, amount, reference, reverts } = value;
+    // Rows repeat the seals of deposits and of what was written off; others may be large.
+    const seal = type === "deposit" || type === "fee" ? value.seal : null;
+    const move = { id, type, source, destination, asset, testnet, amount };
+    named.push({ ...move, seal, reference, reverts, created_at: value.created_at });
     if (named.length >= COMPARED) await compare();
     yield value;
   }

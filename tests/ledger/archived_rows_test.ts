@@ -18,6 +18,7 @@ import {
   forgetKeys,
   liveAt,
 } from "../support/archives.ts";
+import { missCoins } from "../support/busy_realm.ts";
 import { rowsOf, type TestRealm, testRealm } from "../support/realm.ts";
 import { tamper, tampering } from "../support/tamper.ts";
 
@@ -31,7 +32,7 @@ async function sound(realm: TestRealm, folder: string): Promise<void> {
   deepEqual((await checkLedger(realm.pool, undefined, undefined, files)).mismatches, []);
 }
 
-Deno.test("captures, issues, data and reverts that name archived transactions are shown, and no false alarm", async () => {
+Deno.test("captures, issues, losses, data and reverts that name archived transactions are shown, and no false alarm", async () => {
   await using realm = await testRealm();
   const folder = await Deno.makeTempDir();
   const send = async (path: string, body?: unknown) => {
@@ -71,6 +72,8 @@ Deno.test("captures, issues, data and reverts that name archived transactions ar
       );
       found.issued = issue;
       await send(`/v1/currencies/${id}/destroy`, { amount: "3" });
+      await missCoins(realm);
+      await send("/v1/solvency/write-off", { asset: "BTC", amount: "0.25", reason: "r" });
     },
     async () => {
       await send(`/v1/transactions/${found.reverted}/revert`, {});
@@ -83,6 +86,15 @@ Deno.test("captures, issues, data and reverts that name archived transactions ar
   await agedRealm(realm, async (part) => await acts[part]?.());
   await archiveOne(realm, folder);
   await sound(realm, folder);
+  const files = () => archivedTransactions(realm.pool, realm.id, { folder, identities: null });
+  for (const sql of ["update write_offs set height = height + 1", "delete from write_offs"]) {
+    const { mismatches } = await tampering(
+      realm,
+      [sql],
+      (tx) => checkWithin(tx, undefined, undefined, files()),
+    );
+    deepEqual(mismatches.map(({ code }) => code), ["archive.rows"], sql);
+  }
   const block = await realm.admin.send("GET", found.block);
   deepEqual([block.status, block.body.status], [200, "CAPTURED"]);
   equal((await realm.admin.send("GET", `/v1/transactions/${found.capture}`)).status, 410);

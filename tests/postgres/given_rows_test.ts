@@ -60,8 +60,8 @@ const PERSON = {
 };
 
 function archived(id: string) {
-  const parties = { source: id, destination: id, amount: "1" };
-  return { id, type: "deposit", ...parties, seal: null, reference: null, reverts: null };
+  const move = { source: id, destination: id, asset: "ETH", testnet: false, amount: "1" };
+  return { id, type: "fee", ...move, seal: null, reference: null, reverts: null, created_at: 1 };
 }
 
 /** The statements, and the column by which each table is read. */
@@ -220,6 +220,7 @@ const GIVEN: Record<
     deposits: "transaction",
     withdrawals: "transaction",
     blocks: "transaction",
+    write_offs: "transaction",
     transaction_references: "transaction",
     transaction_reverts: "(transaction|reverts)",
   }],
