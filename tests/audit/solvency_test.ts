@@ -218,6 +218,9 @@ Deno.test({
     // A reconciliation may find who was paid, and book it.
     equal((await funded.realm.admin.send("POST", path, gone)).body.code, "chain.quarantined");
     await funded.release();
+    // The last comparison does not know what was booked at its end.
+    equal((await funded.realm.admin.send("POST", path, gone)).body.code, "chain.quarantined");
+    deepEqual(await compare(0), ["-4", "0", false]);
     const { status, text } = await funded.realm.admin.send("POST", path, gone);
     equal(status, 201, text);
     deepEqual(await compare(0), ["0", "-4", false]);
