@@ -17,7 +17,8 @@ interface Point {
 async function sample(realm: TestRealm, asset: string, at: number, drift: string, more = {}) {
   await realm.command((tx) =>
     insertSolvencySample(tx, {
-      ...{ asset, testnet: false, height: 7, position: null, ramps: [], stopped: false },
+      ...{ asset, testnet: false, height: 7, position: null, ramps: [] },
+      ...{ stopped: false, provisional: false },
       ...{ pending: "0", sending: "0", fees: "0", liabilities: "5", solvent: true },
       ...{ assets: add("5", drift), drift, checked_at: at },
       ...more,

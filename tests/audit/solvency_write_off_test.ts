@@ -61,23 +61,7 @@ Deno.test("what is missing on the chain is written off once, and withdrawals go 
   const covered = await compared(funded);
   deepEqual([covered.drift, covered.fees, covered.solvent], ["0", "0", true]);
   equal((await funded.withdraw("0.1")).status, 201);
-  const query = encodeURIComponent('{"seal.writes_off": "missing"}');
-  const { body: listed } = await send(
-    "GET",
-    `/v1/transactions/all?scope=all&query=${query}&sort=id`,
-  );
-  deepEqual(listed.map(({ amount }: { amount: string }) => amount), ["0.4", "0.5", "0.1"]);
-  const [shown] = listed;
-  equal(shown.id, some.body.transaction);
-  const { position, ...seal } = shown.seal;
-  deepEqual([shown.type, seal.writes_off, seal.drift, seal.reason], [
-    "fee",
-    "missing",
-    "-1",
-    BODY.reason,
-  ]);
-  ok(position < shown.id);
-  ok((await send("POST", `/v1/transactions/${shown.id}/revert`, {})).status >= 400);
+  await assertListed(funded, some.body.transaction);
   const trail = "select 1 from audit where action = 'POST /v1/solvency/write-off'";
   equal((await rowsOf(realm, trail)).length, 3);
   const { mismatches } = await checkLedger(realm.pool);
@@ -118,9 +102,59 @@ Deno.test("nothing is written off on the word of a moment, of an old comparison,
   const { body: { id } } = await send("POST", "/v1/stops", stop);
   deepEqual(await written(), [409, "stop.active"]);
   equal((await send("DELETE", `/v1/stops/${id}`)).status, 200);
+  await assertRefusedDuring(funded);
+  deepEqual(await rowsOf(realm, "select 1 from write_offs"), []);
+  // What was there once in the hour may have been a lie: the other half is written off alone.
+  const half = await send("POST", PATH, BODY);
+  deepEqual([half.status, half.body.amount, half.body.missing], [201, "1", "0"], half.text);
+  equal((await compared(funded)).drift, "-1");
+  deepEqual(await written(), refused);
+  // It comes back: nobody is owed it, and a later loss is still seen.
+  await change(funded, "2");
+  const back = await compared(funded);
+  deepEqual([back.drift, back.fees, back.solvent], ["1", "-1", true]);
+  equal((await funded.withdraw("0.1")).status, 201);
+  await change(funded, "-0.5");
+  const later = await compared(funded);
+  deepEqual([later.drift, later.solvent], ["0.5", false]);
+  equal((await funded.withdraw("0.1")).body.code, "asset.suspended");
+});
+
+/** The database's refusals of a write-off, whoever asks. */
+const REFUSED = /more out of the books than is missing|does not say|permission denied/;
+
+function codeOf({ status, body }: { status: number; body: { code: string } }) {
+  return [status, body.code];
+}
+
+/** What was written off is listed, with its reason and its comparison, and is not reverted. */
+async function assertListed({ realm }: FundedRamp, first: string): Promise<void> {
+  const { send } = realm.admin;
+  const query = encodeURIComponent('{"seal.writes_off": "missing"}');
+  const { body: listed } = await send(
+    "GET",
+    `/v1/transactions/all?scope=all&query=${query}&sort=id`,
+  );
+  deepEqual(listed.map(({ amount }: { amount: string }) => amount), ["0.4", "0.5", "0.1"]);
+  const [shown] = listed;
+  equal(shown.id, first);
+  const { position, ...seal } = shown.seal;
+  deepEqual([shown.type, seal.writes_off, seal.drift, seal.reason], [
+    "fee",
+    "missing",
+    "-1",
+    BODY.reason,
+  ]);
+  ok(position < shown.id);
+  ok((await send("POST", `/v1/transactions/${shown.id}/revert`, {})).status >= 400);
+}
+
+/** Nothing is written off in a quarantine or a halt, by a comparison of one, or by one that is old or of the future. */
+async function assertRefusedDuring(funded: FundedRamp): Promise<void> {
+  const { realm } = funded;
   const during = async (begin: string, end: string, code: string) => {
     await rowsOf(realm, begin);
-    deepEqual(await written(), [503, code]);
+    deepEqual(codeOf(await realm.admin.send("POST", PATH, BODY)), [503, code]);
     for (const sql of await forgeries(funded, "1")) {
       await rejects(inject(funded, sql), REFUSED, sql);
     }
@@ -149,28 +183,6 @@ Deno.test("nothing is written off on the word of a moment, of an old comparison,
     `update solvency set checked_at = checked_at ${by} interval '6 min'`;
   await during(moved("-"), moved("+"), "chain.stale");
   await during(moved("+"), moved("-"), "chain.stale"); // of a clock that is wrong
-  deepEqual(await rowsOf(realm, "select 1 from write_offs"), []);
-  // What was there once in the hour may have been a lie: the other half is written off alone.
-  const half = await send("POST", PATH, BODY);
-  deepEqual([half.status, half.body.amount, half.body.missing], [201, "1", "0"], half.text);
-  equal((await compared(funded)).drift, "-1");
-  deepEqual(await written(), refused);
-  // It comes back: nobody is owed it, and a later loss is still seen.
-  await change(funded, "2");
-  const back = await compared(funded);
-  deepEqual([back.drift, back.fees, back.solvent], ["1", "-1", true]);
-  equal((await funded.withdraw("0.1")).status, 201);
-  await change(funded, "-0.5");
-  const later = await compared(funded);
-  deepEqual([later.drift, later.solvent], ["0.5", false]);
-  equal((await funded.withdraw("0.1")).body.code, "asset.suspended");
-});
-
-/** The database's refusals of a write-off, whoever asks. */
-const REFUSED = /more out of the books than is missing|does not say|permission denied/;
-
-function codeOf({ status, body }: { status: number; body: { code: string } }) {
-  return [status, body.code];
 }
 
 /** Statements by which the login that serves requests would write off an amount. */

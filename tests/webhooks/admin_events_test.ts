@@ -21,7 +21,8 @@ async function cause(realm: TestRealm): Promise<void> {
     [newId(Date.now())],
   );
   await realm.drain();
-  const figures = { owed: "5", fees: "-3", position: null, pending: "0", leeway: "0" };
+  const ledger = { owed: "5", fees: "-3", position: null, pending: "0", leeway: "0" };
+  const figures = { ...ledger, provisional: false };
   await realm.command((tx) =>
     concludeSolvency(tx, realm.admin.actor, {
       ...{ asset: "ETH", testnet: false, decimals: 18, height: 7, figures, lossMax: null },
