@@ -9,7 +9,6 @@ import {
 } from "../../db/backup/catalog.ts";
 import { readOnce } from "../../db/backup/snapshots.ts";
 import { selectPartBounds } from "../../db/ledger/parts.ts";
-import { startEmbedded } from "../../db/embedded/embedded.ts";
 import { reading } from "../../db/transaction.ts";
 import { checkLedger } from "../../domain/audit/ledger_check.ts";
 import { locationOf } from "../../domain/realms/realms.ts";
@@ -17,23 +16,25 @@ import { orderMove } from "../../workers/moves/move_orders.ts";
 import { carryOn } from "../../workers/moves/moving.ts";
 import { agedRealm, archiveOne, BOUNDS, namesIn } from "../support/archives.ts";
 import { commandHost } from "../support/command_host.ts";
-import { testDatabase } from "../support/database.ts";
+import { realmDatabase, testDatabase } from "../support/database.ts";
 import { auditAll } from "../support/proofs.ts";
 import { PLATFORM_KEY, testRealm } from "../support/realm.ts";
 import { reportOf, rowsAt } from "./fixture.ts";
+import { server } from "./shared_server.ts";
 
 const [FIRST, SECOND] = BOUNDS.map((bound) => new Date(bound).toISOString().slice(0, 10));
 
 Deno.test("parts are archived by the command, a restored realm is sound and its next part is archived too", async () => {
-  await using own = await testDatabase();
+  await using own = await realmDatabase();
   await using elsewhere = await testDatabase();
   await using host = await commandHost();
   await using realm = await testRealm({ env: { DATABASE_URL: own.url } });
   await agedRealm(realm);
   const folder = `${host.folder}/archive`;
   const archive = async (url: string, ...args: string[]) =>
-    await host.run(url, "archive", [realm.id, ...args]);
-  const done = await archive(own.url, "--before", FIRST, "--to", folder);
+    await host.call(url, "archive", [realm.id, ...args]);
+  const begin = [realm.id, "--before", FIRST, "--to", folder];
+  const done = await host.run(own.url, "archive", begin);
   equal(done.code, 0, done.said);
   const [line, end] = done.out.trim().split("\n");
   deepEqual([JSON.parse(line).until.slice(0, 10), JSON.parse(line).transactions], [FIRST, 7]);
@@ -41,15 +42,15 @@ Deno.test("parts are archived by the command, a restored realm is sound and its 
   const proven = ["--realm", realm.id, "--archive", folder];
   const audit = await host.run(own.url, "audit", proven);
   deepEqual([audit.code, /links, sound, head/.test(audit.out)], [0, true], audit.out + audit.said);
-  const plain = await host.run(own.url, "audit", ["--realm", realm.id]);
+  const plain = await host.call(own.url, "audit", ["--realm", realm.id]);
   match(plain.out, /7 of them archived and taken as they stand, sound/);
 
   // What was detached is in the files, and in no backup.
-  const made = reportOf(await host.run(own.url, "backup", []));
-  const restored = reportOf(await host.run(elsewhere.url, "restore", [made.path]));
+  const made = reportOf(await host.call(own.url, "backup", []));
+  const restored = reportOf(await host.call(elsewhere.url, "restore", [made.path]));
   deepEqual([restored.heads, restored.rows], [made.heads, made.rows]);
   deepEqual((await auditAll(elsewhere.url, PLATFORM_KEY)).wrong, []);
-  const there = await host.run(elsewhere.url, "audit", proven);
+  const there = await host.call(elsewhere.url, "audit", proven);
   equal(there.code, 0, there.out);
   const schema = `realm_${realm.id.replaceAll("-", "")}`;
   const detached =
@@ -59,9 +60,9 @@ Deno.test("parts are archived by the command, a restored realm is sound and its 
   match((await archive(elsewhere.url, "--attach")).said, /were dropped/);
   const next = await archive(elsewhere.url, "--before", SECOND, "--to", folder);
   equal(next.code, 0, next.said);
-  equal((await host.run(elsewhere.url, "audit", proven)).code, 0);
+  equal((await host.call(elsewhere.url, "audit", proven)).code, 0);
   equal((await archive(elsewhere.url, "--attach")).code, 0);
-  equal((await host.run(elsewhere.url, "audit", ["--realm", realm.id])).code, 0);
+  equal((await host.call(elsewhere.url, "audit", ["--realm", realm.id])).code, 0);
 
   // Tables are dropped while the files are whole, and not else.
   const [file] = (await namesIn(folder))
@@ -71,13 +72,14 @@ Deno.test("parts are archived by the command, a restored realm is sound and its 
   const refused = await archive(own.url, "--drop", "--to", folder);
   deepEqual([refused.code, /is not what was written/.test(refused.said)], [1, true], refused.said);
   equal((await rowsAt(own.url, detached)).length, 2);
-  const found = await host.run(own.url, "audit", proven);
+  const found = await host.call(own.url, "audit", proven);
   deepEqual([found.code, /"code":"archive.files"/.test(found.out)], [1, true], found.out);
   await Deno.writeFile(`${folder}/${file}`, bytes);
-  const dropped = await archive(own.url, "--drop", "--to", folder);
+  const drop = [realm.id, "--drop", "--to", folder];
+  const dropped = await host.run(own.url, "archive", drop);
   equal(dropped.code, 0, dropped.said);
   deepEqual(await rowsAt(own.url, detached), []);
-  equal((await host.run(own.url, "audit", proven)).code, 0);
+  equal((await host.call(own.url, "audit", proven)).code, 0);
 });
 
 Deno.test("a backup that began before a part left sees that its moment does not show the rows any more", async () => {
@@ -96,27 +98,23 @@ Deno.test("a backup that began before a part left sees that its moment does not 
 });
 
 Deno.test("a realm moves without what was detached, and is sound where it arrives", async () => {
-  const root = await Deno.makeTempDir({ prefix: "purser-archives-" });
-  await Deno.chmod(root, 0o755);
-  const settings = { fsync: "off", max_connections: "200" };
-  const other = await startEmbedded({ dataDir: `${root}/data`, port: 0, settings });
+  const folder = await Deno.makeTempDir({ prefix: "purser-archives-" });
   try {
     await using realm = await testRealm();
     const { made, to } = await agedRealm(realm);
-    await archiveOne(realm, `${root}/archive`);
+    await archiveOne(realm, folder);
     const { database, services } = realm;
     const options = {
       ...{ database, migrations: services.provisioning.migrations, secrets: services.secrets },
     };
-    const order = await orderMove(options, { realm: realm.id, to: other.url }, Date.now());
-    await carryOn(options, order);
+    const moving = { realm: realm.id, to: await server.database() };
+    await carryOn(options, await orderMove(options, moving, Date.now()));
     await made();
     equal((await realm.balance(to)).total, "13");
     equal((await reading(realm.pool, selectPartBounds)).length, 1);
     deepEqual((await checkLedger(realm.pool)).mismatches, []);
   } finally {
-    await other.stop();
-    await Deno.remove(root, { recursive: true });
+    await Deno.remove(folder, { recursive: true });
   }
 });
 

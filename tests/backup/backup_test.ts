@@ -3,7 +3,7 @@ import { deepEqual, equal, match, ok } from "node:assert/strict";
 import { createApp } from "../../routes/http/app.ts";
 import { extendHashChain } from "../../workers/audit/hash_chain.ts";
 import { openBytes, rewrite } from "../support/backup_files.ts";
-import { asSuperuser, testDatabase } from "../support/database.ts";
+import { asSuperuser, realmDatabase, testDatabase } from "../support/database.ts";
 import { attest } from "../support/installation.ts";
 import { auditAll, verify } from "../support/proofs.ts";
 import { PLATFORM_KEY, type TestProcess, testRealm } from "../support/realm.ts";
@@ -22,7 +22,9 @@ Deno.test("a backup under load is restored elsewhere, whole: audit, verify and s
     }
     return made;
   })();
-  const made = await its.backUp().finally(() => loading = false);
+  const { url } = its;
+  const ended = await host.run(url, "backup", []).finally(() => loading = false);
+  const made = reportOf(ended);
   ok(await load > 0);
   const restored = reportOf(
     await host.run(elsewhere.url, "restore", [made.path]),
@@ -68,7 +70,7 @@ Deno.test("a backup under load is restored elsewhere, whole: audit, verify and s
     new RegExp(`^restored from the backup ${made.backup} of `),
   );
   await its.transfer(); // the original goes on
-  const again = await host.run(elsewhere.url, "restore", [made.path]);
+  const again = await host.call(elsewhere.url, "restore", [made.path]);
   deepEqual([again.code, again.out], [1, ""]);
   match(again.said, /the database is not empty, it holds an installation/);
 });
@@ -95,7 +97,7 @@ Deno.test("one realm is put back beside others that go on, and is in quarantine 
   deepEqual([whole.realms, alone.realms, Object.keys(alone.heads)], [2, 1, [
     id,
   ]]);
-  const refused = await host.run(url, "restore", [alone.path]);
+  const refused = await host.call(url, "restore", [alone.path]);
   match(refused.said, new RegExp(`the schema ${schema} exists already`));
   await its.transfer();
   const keys = "select digest::text, revoked_at from platform.application_keys order by id";
@@ -110,7 +112,7 @@ Deno.test("one realm is put back beside others that go on, and is in quarantine 
       `drop schema if exists lost cascade; alter schema ${schema} rename to lost`,
     );
     const restored = reportOf(
-      await host.run(url, "restore", [path, "--realm", id]),
+      await host.call(url, "restore", [path, "--realm", id]),
     );
     deepEqual(Object.keys(restored.heads), [id]);
     deepEqual(
@@ -132,13 +134,13 @@ Deno.test("one realm is put back beside others that go on, and is in quarantine 
 
 Deno.test("a realm comes into another installation with its row, keys and roles, and from an installation's backup", async () => {
   await using its = await fixture();
-  await using elsewhere = await testDatabase();
+  await using elsewhere = await realmDatabase();
   await using stranger = await testRealm({
     env: { DATABASE_URL: elsewhere.url },
   });
   const made = await its.backUp();
   const { realm, host } = its;
-  const unknown = await host.run(elsewhere.url, "restore", [
+  const unknown = await host.call(elsewhere.url, "restore", [
     made.path,
     "--realm",
     stranger.id,
@@ -180,7 +182,7 @@ Deno.test("a login that may only read makes a backup, and the newest are kept", 
       [named(second.path), named(alone.path)].sort(),
     );
     const checked = reportOf(
-      await host.run(url, "restore", [second.path, "--check"]),
+      await host.call(url, "restore", [second.path, "--check"]),
     );
     deepEqual([checked.verdict, checked.rows], ["whole", second.rows]);
   } finally {
@@ -221,7 +223,7 @@ Deno.test("a backup of an older schema is restored and brought up to date", asyn
       return tables.has(part.name) ? null : { ...part, columns: kept };
     },
   );
-  reportOf(await host.run(elsewhere.url, "restore", [path]));
+  reportOf(await host.call(elsewhere.url, "restore", [path]));
   const [{ count }] = await rowsAt<{ count: number }>(
     elsewhere.url,
     `select count(*)::integer as count from realm_${realm.id.replaceAll("-", "")}.migrations`,

@@ -1,7 +1,7 @@
 /** The unit of systemd that makes a backup: its command works with its settings and nothing else. @module */
 import { deepEqual, equal, match } from "node:assert/strict";
 import { generateX25519Identity, identityToRecipient } from "age-encryption";
-import { testDatabase } from "../support/database.ts";
+import { realmDatabase } from "../support/database.ts";
 import { PLATFORM_KEY, testRealm } from "../support/realm.ts";
 
 /** Reads what a unit runs, and the settings that it gives. */
@@ -14,7 +14,7 @@ async function readUnit(file: string): Promise<{ args: string[]; env: Record<str
 }
 
 Deno.test("the backup that systemd's timer starts is made with the settings of its unit alone", async () => {
-  await using own = await testDatabase();
+  await using own = await realmDatabase();
   await using realm = await testRealm({ env: { DATABASE_URL: own.url } });
   const folder = await Deno.makeTempDir({ prefix: "purser-unit-" });
   const unit = await readUnit("deploy/purser-backup.service");

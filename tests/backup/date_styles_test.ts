@@ -4,10 +4,10 @@ import { testDatabase } from "../support/database.ts";
 import { auditAll } from "../support/proofs.ts";
 import { PLATFORM_KEY } from "../support/realm.ts";
 import { fixture, reportOf, rowsAt } from "./fixture.ts";
-import { moveTo, otherServer, schemaOf } from "./servers.ts";
+import { moveTo, schemaOf } from "./servers.ts";
+import { server } from "./shared_server.ts";
 
 Deno.test("a backup and a move out of a database that writes dates with the day first, and bytes in another form, bring the same", async () => {
-  await using server = await otherServer();
   await using its = await fixture();
   await using elsewhere = await testDatabase();
   const { host, url, superuserUrl, realm } = its;
@@ -22,7 +22,7 @@ Deno.test("a backup and a move out of a database that writes dates with the day 
   await rowsAt(superuserUrl, `alter database "${name}" set bytea_output = 'escape'`);
   const before = await moments(url);
   const { path, heads } = await its.backUp();
-  deepEqual(reportOf(await host.run(elsewhere.url, "restore", [path])).heads, heads);
+  deepEqual(reportOf(await host.call(elsewhere.url, "restore", [path])).heads, heads);
   deepEqual(await moments(elsewhere.url), before);
   deepEqual((await auditAll(elsewhere.url, PLATFORM_KEY)).wrong, []);
   const to = await server.database();

@@ -3,7 +3,7 @@ import { deepEqual, equal } from "node:assert/strict";
 import type { Command } from "../../launcher/permissions.ts";
 import { extendHashChain } from "../../workers/audit/hash_chain.ts";
 import { commandHost } from "../support/command_host.ts";
-import { testDatabase } from "../support/database.ts";
+import { realmDatabase, testDatabase } from "../support/database.ts";
 import { openFundedRamp, OUTSIDE } from "../support/evm_fixture.ts";
 import { auditAll } from "../support/proofs.ts";
 import { PLATFORM_KEY } from "../support/realm.ts";
@@ -23,7 +23,7 @@ function shape(text: string): string[] {
 }
 
 Deno.test("the disaster drill goes as its page says: what was paid after the backup is found, nothing is paid twice", async () => {
-  await using own = await testDatabase();
+  await using own = await realmDatabase();
   await using elsewhere = await testDatabase();
   await using host = await commandHost();
   await using funded = await openFundedRamp({ env: { DATABASE_URL: own.url } });

@@ -4,7 +4,7 @@ import type { RealmSteps } from "../../db/realms/attestations.ts";
 import { isExpected } from "../../domain/realms/attestations.ts";
 import { decryptFrom } from "../../workers/backup/envelope.ts";
 import { extendHashChain } from "../../workers/audit/hash_chain.ts";
-import { testDatabase } from "../support/database.ts";
+import { realmDatabase, testDatabase } from "../support/database.ts";
 import { until } from "../support/eventually.ts";
 import { attest } from "../support/installation.ts";
 import { auditAll } from "../support/proofs.ts";
@@ -12,6 +12,7 @@ import { PLATFORM_KEY, type TestRealm } from "../support/realm.ts";
 import { adminAt, type Fixture, fixture, keyAt, type Report, reportOf, rowsAt } from "./fixture.ts";
 import { holding, untilSomebodyWaits } from "./holding.ts";
 import { databaseLike, moveTo, otherServer, schemaOf, serverOf, withMoney } from "./servers.ts";
+import { server } from "./shared_server.ts";
 
 const RAMP = { type: "ramp", asset: "ETH", testnet: true };
 /** Whether the directory of a database has a realm in a place of its own. */
@@ -75,8 +76,7 @@ async function backUpUnderLoad(
 }
 
 Deno.test("a backup under load holds realms of other servers, and comes back into one database, to their own places, or to another server", async (t) => {
-  await using server = await otherServer();
-  await using its = await fixture(() => databaseLike(server));
+  await using its = await fixture(() => databaseLike(server, realmDatabase));
   const { host, url, realm } = its;
   await using away = await realm.neighbour();
   const home = await server.database();
@@ -88,7 +88,7 @@ Deno.test("a backup under load holds realms of other servers, and comes back int
     deepEqual(Object.keys(made.heads).sort(), [realm.id, away.id].sort());
     deepEqual(made.elsewhere, { [away.id]: serverOf(home) });
     await showsNone(its, made, password);
-    const checked = reportOf(await host.run(url, "restore", [made.path, "--check"], server.env));
+    const checked = reportOf(await host.call(url, "restore", [made.path, "--check"], server.env));
     deepEqual(checked.elsewhere, made.elsewhere);
   });
   const sound = async (at: string) => {
@@ -100,7 +100,7 @@ Deno.test("a backup under load holds realms of other servers, and comes back int
   };
   await t.step("into one database", async () => {
     await using elsewhere = await databaseLike(server);
-    const back = reportOf(await host.run(elsewhere.url, "restore", [made.path]));
+    const back = reportOf(await host.call(elsewhere.url, "restore", [made.path]));
     deepEqual([back.heads, back.rows], [made.heads, made.rows]);
     equal(await isApart(elsewhere.url, away), false);
     await sound(elsewhere.url);
@@ -108,7 +108,7 @@ Deno.test("a backup under load holds realms of other servers, and comes back int
   await t.step("to a place where the realm lives on: refused, and nothing stays", async () => {
     await using elsewhere = await databaseLike(server);
     const args = [made.path, "--to", "origin"];
-    const refused = await host.run(elsewhere.url, "restore", args, server.env);
+    const refused = await host.call(elsewhere.url, "restore", args, server.env);
     deepEqual([refused.code, refused.out], [1, ""]);
     ok(refused.said.includes(`the schema ${schemaOf(away)} exists already, at ${serverOf(home)}`));
     const outside = await host.run(elsewhere.url, "restore", args);
@@ -141,13 +141,12 @@ Deno.test("a backup under load holds realms of other servers, and comes back int
 });
 
 Deno.test("a restore that is killed after it has built a realm on another server builds it anew, and takes no other for it", async () => {
-  await using server = await otherServer();
   await using its = await fixture();
   const { host, url, realm } = its;
   await using away = await realm.neighbour();
   await moveTo(away, await server.database());
   await withMoney(away);
-  const made = reportOf(await host.run(url, "backup", [], server.env));
+  const made = reportOf(await host.call(url, "backup", [], server.env));
   await using elsewhere = await testDatabase();
   const next = await server.database();
   const args = [made.path, "--to", "-"];
@@ -184,7 +183,7 @@ Deno.test("a backup names a realm whose server is down and is not made, or is ma
   const home = await server.database();
   await moveTo(away, home);
   const money = await withMoney(away);
-  const ask = (...args: string[]) => host.run(url, "backup", args, server.env);
+  const ask = (...args: string[]) => host.call(url, "backup", args, server.env);
   await server.stop();
   let made;
   try {
@@ -203,7 +202,7 @@ Deno.test("a backup names a realm whose server is down and is not made, or is ma
   match(made.path, /incomplete_[0-9a-f]{32}_/);
   await using elsewhere = await testDatabase();
   const restore = (...args: string[]) =>
-    host.run(elsewhere.url, "restore", [made.path, ...args], server.env);
+    host.call(elsewhere.url, "restore", [made.path, ...args], server.env);
   const unnamed = await restore();
   deepEqual([unnamed.code, unnamed.out], [1, ""]);
   ok(unnamed.said.includes(`lacks these realms, which were left out: ${away.id}`));
@@ -219,14 +218,14 @@ Deno.test("a backup names a realm whose server is down and is not made, or is ma
 
 Deno.test("a realm whose server is lost comes back on another, and the old place is foreign when it returns", async () => {
   await using server = await otherServer();
-  await using its = await fixture(() => databaseLike(server));
+  await using its = await fixture(() => databaseLike(server, realmDatabase));
   const { host, url, realm } = its;
   await using away = await realm.neighbour();
   const home = await server.database();
   await moveTo(away, home);
   const money = await withMoney(away);
   await attest(away);
-  const made = reportOf(await host.run(url, "backup", ["--realm", away.id], server.env));
+  const made = reportOf(await host.call(url, "backup", ["--realm", away.id], server.env));
   deepEqual([made.elsewhere, made.realms], [{ [away.id]: serverOf(home) }, 1]);
   await money.transfer();
   const next = await server.database();
@@ -264,14 +263,13 @@ Deno.test("a realm whose server is lost comes back on another, and the old place
 });
 
 Deno.test("a server that refuses the login, or that may not be asked, is not lost", async () => {
-  await using server = await otherServer();
   await using its = await fixture();
   const { host, url, realm } = its;
   await using away = await realm.neighbour();
   const home = await server.database();
   await moveTo(away, home);
   await withMoney(away);
-  const made = reportOf(await host.run(url, "backup", ["--realm", away.id], server.env));
+  const made = reportOf(await host.call(url, "backup", ["--realm", away.id], server.env));
   const restore = (env: Record<string, string>) =>
     host.run(url, "restore", [made.path, "--to", "platform"], env);
   const outside = await restore({});

@@ -14,7 +14,7 @@ async function putBack({ host, url, realm }: Fixture, path: string, ...args: str
     url,
     `drop schema if exists lost cascade; alter schema ${schema} rename to lost`,
   );
-  return reportOf(await host.run(url, "restore", [path, "--realm", realm.id, ...args]));
+  return reportOf(await host.call(url, "restore", [path, "--realm", realm.id, ...args]));
 }
 
 Deno.test("no login of before a restore works after it, machine keys work again unless they are ended with it, and new ones of both do", async () => {
@@ -65,12 +65,12 @@ Deno.test("no login of before a restore works after it, machine keys work again 
   deepEqual(lines.sort(), ["restore.keys", "restore.logins"]);
   deepEqual((await auditAll(url, PLATFORM_KEY)).wrong, []);
 
-  const wrong = await host.run(url, "restore", [made.path, "--check", "--end-keys"]);
+  const wrong = await host.call(url, "restore", [made.path, "--check", "--end-keys"]);
   match(wrong.said, /there is no key to end/);
   const keys = { PLATFORM_KEY: "the-next-platform-key", PLATFORM_KEY_PREVIOUS: PLATFORM_KEY };
-  const rotated = reportOf(await host.run(url, "restore", [made.path, "--check"], keys));
+  const rotated = reportOf(await host.call(url, "restore", [made.path, "--check"], keys));
   match(rotated.verdict, /PLATFORM_KEY_PREVIOUS: start every process with both keys and run/);
-  equal(reportOf(await host.run(url, "restore", [made.path, "--check"])).verdict, "whole");
+  equal(reportOf(await host.call(url, "restore", [made.path, "--check"])).verdict, "whole");
 });
 
 /** Logs the customer of a realm in through a process; gives what it sends with. */

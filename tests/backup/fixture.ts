@@ -5,8 +5,9 @@ import { selectRealm } from "../../db/realms/realms.ts";
 import { reading } from "../../db/transaction.ts";
 import { claimsOf } from "../../domain/security/sessions.ts";
 import { extendHashChain } from "../../workers/audit/hash_chain.ts";
-import { type CommandHost, commandHost, type Ended } from "../support/command_host.ts";
-import { testDatabase } from "../support/database.ts";
+import type { Ended } from "../support/called_commands.ts";
+import { type CommandHost, commandHost } from "../support/command_host.ts";
+import { realmDatabase, type TestDatabase } from "../support/database.ts";
 import { type Send, type TestProcess, type TestRealm, testRealm } from "../support/realm.ts";
 
 /** A realm with money in a database of its own. */
@@ -40,7 +41,9 @@ export interface Report {
 }
 
 /** Makes an installation to back up, in a database of its own. */
-export async function fixture(open: typeof testDatabase = testDatabase): Promise<Fixture> {
+export async function fixture(
+  open: () => Promise<TestDatabase> = realmDatabase,
+): Promise<Fixture> {
   const stack = new AsyncDisposableStack();
   const own = stack.use(await open());
   const host = stack.use(await commandHost());
@@ -64,7 +67,7 @@ export async function fixture(open: typeof testDatabase = testDatabase): Promise
   await extendHashChain(realm.pool, Date.now);
   return {
     ...{ url: own.url, superuserUrl: own.superuserUrl, host, realm, account, other, transfer },
-    backUp: async (...args) => reportOf(await host.run(own.url, "backup", args)),
+    backUp: async (...args) => reportOf(await host.call(own.url, "backup", args)),
     [Symbol.asyncDispose]: () => stack.disposeAsync(),
   };
 }

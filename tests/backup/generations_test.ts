@@ -32,7 +32,7 @@ Deno.test("answers that are exchanged during a backup are in it, and are found a
   }
   const made = reportOf(await running.end());
   equal(made.realms, 2);
-  equal(reportOf(await host.run(elsewhere.url, "restore", [made.path])).rows, made.rows);
+  equal(reportOf(await host.call(elsewhere.url, "restore", [made.path])).rows, made.rows);
   const schema = schemaOf(next);
   const [restored] = await rowsAt<{ current: number; earlier: number; kept: boolean }>(
     elsewhere.url,

@@ -86,13 +86,13 @@ Deno.test("a restore that is killed leaves nothing that is served, and the next 
       /a restore into this database has not ended: run `deno task restore` again/,
     );
   }
-  const { said, ...restored } = await host.run(elsewhere.url, "restore", [
+  const { said, ...restored } = await host.call(elsewhere.url, "restore", [
     path,
   ]);
   match(said, /a restore did not end: 1 realms of it are dropped/);
   reportOf({ said, ...restored });
   equal((await rowsAt(elsewhere.url, schemas)).length, 2);
-  equal((await host.run(elsewhere.url, "audit", [])).code, 0);
+  equal((await host.call(elsewhere.url, "audit", [])).code, 0);
 });
 
 /** Refuses a file that was changed without its keys, and one that other keys belong to. */
@@ -190,7 +190,7 @@ Deno.test("a file that was changed, cut off, made with another key or out of two
   for (const [what, change, why] of CHANGES) {
     await t.step(what, async () => {
       await rewrite(await openBytes(bytes, identity), to, change);
-      const refused = await host.run(elsewhere.url, "restore", [path]);
+      const refused = await host.call(elsewhere.url, "restore", [path]);
       deepEqual([refused.code, refused.out], [1, ""], refused.said);
       match(refused.said, why);
       const left = "select nspname from pg_namespace where nspname ~ '^(realm_|platform|purser_)'";
@@ -200,19 +200,19 @@ Deno.test("a file that was changed, cut off, made with another key or out of two
   await t.step("by one who knows the recipient alone", async () => {
     const forged = { ...to, platformKey: "platform-key-of-a-stranger" };
     await rewrite(await openBytes(bytes, identity), forged, (part) => part);
-    const refused = await host.run(elsewhere.url, "restore", [path]);
+    const refused = await host.call(elsewhere.url, "restore", [path]);
     match(refused.said, /another PLATFORM_KEY than this one, or was changed/);
   });
   await t.step("a head that was kept elsewhere", async () => {
     const [id] = Object.keys(made.heads);
     const [seq] = made.heads[id].split(":");
     const args = [made.path, "--expect", `${seq}:${"0".repeat(64)}`];
-    const { code, said, out } = await host.run(elsewhere.url, "restore", args);
+    const { code, said, out } = await host.call(elsewhere.url, "restore", args);
     equal(code, 1, said);
     match(said, /seal.expected/);
     match((JSON.parse(out) as Report).verdict, /the audit FAILED/);
   });
-  equal((await host.run(url, "audit", [])).code, 0);
+  equal((await host.call(url, "audit", [])).code, 0);
 });
 
 Deno.test("without a recipient, a key or a file nothing is begun, and no secret is shown", async () => {
@@ -223,7 +223,7 @@ Deno.test("without a recipient, a key or a file nothing is begun, and no secret 
     args: string[],
     env = {},
   ) => {
-    const ended = await host.run(url, command, args, env);
+    const ended = await host.call(url, command, args, env);
     deepEqual([ended.code, ended.out], [1, ""]);
     return ended.said;
   };

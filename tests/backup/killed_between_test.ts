@@ -3,7 +3,8 @@ import { deepEqual, equal, match } from "node:assert/strict";
 import { until } from "../support/eventually.ts";
 import { fixture, reportOf, rowsAt } from "./fixture.ts";
 import { holding } from "./holding.ts";
-import { moveTo, otherServer, schemaOf, withMoney } from "./servers.ts";
+import { moveTo, schemaOf, withMoney } from "./servers.ts";
+import { server } from "./shared_server.ts";
 
 const HOLD = "select pg_advisory_xact_lock(4711)";
 /** The end of a transaction that changes the directory waits for a lock. */
@@ -15,13 +16,12 @@ const WAITERS = `select pid from pg_stat_activity where datname = current_databa
   and wait_event_type = 'Lock' and wait_event = 'advisory'`;
 
 Deno.test("what a restore of one realm left on another server, where it was killed between its two commits, the next one drops, unless a worker has used it", async () => {
-  await using server = await otherServer();
   await using its = await fixture();
   const { host, url, superuserUrl, realm } = its;
   await using away = await realm.neighbour();
   await moveTo(away, await server.database());
   await withMoney(away);
-  const { path } = reportOf(await host.run(url, "backup", ["--realm", away.id], server.env));
+  const { path } = reportOf(await host.call(url, "backup", ["--realm", away.id], server.env));
   const to = await server.database();
   const schema = schemaOf(away);
   const args = [path, "--to", "-"];

@@ -2,27 +2,13 @@
 import { deepEqual, equal, ok } from "node:assert/strict";
 import { carryOn, dropOld } from "../../workers/moves/moving.ts";
 import { orderMove } from "../../workers/moves/move_orders.ts";
+import { realmDatabase } from "../support/database.ts";
 import { auditAll } from "../support/proofs.ts";
 import { PLATFORM_KEY, type TestRealm } from "../support/realm.ts";
 import { type Fixture, fixture, type Report, reportOf, rowsAt } from "./fixture.ts";
 import { holding, untilSomebodyWaits } from "./holding.ts";
-import {
-  databaseLike,
-  movingOptions,
-  type OtherServer,
-  otherServer,
-  schemaOf,
-  serverOf,
-  withMoney,
-} from "./servers.ts";
-
-let server: OtherServer;
-
-Deno.test.beforeAll(async () => {
-  server = await otherServer();
-});
-
-Deno.test.afterAll(async () => await server[Symbol.asyncDispose]());
+import { databaseLike, movingOptions, schemaOf, serverOf, withMoney } from "./servers.ts";
+import { server } from "./shared_server.ts";
 
 /** Restores a backup into one database; the realm has what it had, and nothing is left of its move. */
 async function comesBack(its: Fixture, realm: TestRealm, { made, total }: {
@@ -30,7 +16,7 @@ async function comesBack(its: Fixture, realm: TestRealm, { made, total }: {
   total: string;
 }): Promise<void> {
   await using elsewhere = await databaseLike(server);
-  reportOf(await its.host.run(elsewhere.url, "restore", [made.path]));
+  reportOf(await its.host.call(elsewhere.url, "restore", [made.path]));
   deepEqual((await auditAll(elsewhere.url, PLATFORM_KEY)).wrong, []);
   deepEqual(await rowsAt(elsewhere.url, "select realm from platform.realm_moves"), []);
   const [found] = await rowsAt<{ total: string; move: number }>(
@@ -42,7 +28,7 @@ async function comesBack(its: Fixture, realm: TestRealm, { made, total }: {
 }
 
 Deno.test("a backup that is made at any step of a move holds the realm once, and nothing of the move", async (t) => {
-  await using its = await fixture(() => databaseLike(server));
+  await using its = await fixture(() => databaseLike(server, realmDatabase));
   await using moving = await its.realm.neighbour();
   const money = await withMoney(moving);
   const to = await server.database();
@@ -54,7 +40,7 @@ Deno.test("a backup that is made at any step of a move holds the realm once, and
     async onStep(step) {
       if (step === "loaded") await money.transfer(); // the capture has noted it
       if (!steps.includes(step)) return;
-      backups.set(step, reportOf(await its.host.run(its.url, "backup", [], server.env)));
+      backups.set(step, reportOf(await its.host.call(its.url, "backup", [], server.env)));
     },
   }, await orderMove(options, { realm: moving.id, to }, Date.now()));
   deepEqual([...backups.keys()], steps);
@@ -67,7 +53,7 @@ Deno.test("a backup that is made at any step of a move holds the realm once, and
 });
 
 Deno.test("a realm that moves while a backup is made is read in its new place, also where the old one is gone", async () => {
-  await using its = await fixture(() => databaseLike(server));
+  await using its = await fixture(() => databaseLike(server, realmDatabase));
   const { host, url, realm } = its;
   await using moving = await realm.neighbour();
   const money = await withMoney(moving);

@@ -15,7 +15,7 @@ Deno.test("a restored ledger has the parts of the one that was backed up, with t
     await its.transfer();
   }
   const made = await its.backUp();
-  const restored = reportOf(await host.run(elsewhere.url, "restore", [made.path]));
+  const restored = reportOf(await host.call(elsewhere.url, "restore", [made.path]));
   deepEqual([restored.heads, restored.rows], [made.heads, made.rows]);
   const schema = `realm_${realm.id.replaceAll("-", "")}`;
   const layout = `

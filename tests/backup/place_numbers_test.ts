@@ -14,10 +14,10 @@ Deno.test("no number of a place comes twice, where one backup is restored twice,
   await using second = await testDatabase();
   const { host, realm } = its;
   const { path } = await its.backUp();
-  reportOf(await host.run(first.url, "restore", [path]));
+  reportOf(await host.call(first.url, "restore", [path]));
   const before = await placeAt(first.url);
   ok(before > await placeAt(its.url));
-  reportOf(await host.run(second.url, "restore", [path]));
+  reportOf(await host.call(second.url, "restore", [path]));
   ok(await placeAt(second.url) > before);
   const database = openDatabase({
     url: second.url,

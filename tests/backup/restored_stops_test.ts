@@ -6,14 +6,15 @@ import { extendHashChain } from "../../workers/audit/hash_chain.ts";
 import { refreshFees } from "../../workers/sending/fee_quotes.ts";
 import { advanceOrder } from "../../workers/sending/sender.ts";
 import { commandHost } from "../support/command_host.ts";
-import { testDatabase } from "../support/database.ts";
+import { realmDatabase, testDatabase } from "../support/database.ts";
 import { until } from "../support/eventually.ts";
 import { openFundedRamp, OUTSIDE, workerContextOf } from "../support/evm_fixture.ts";
 import { auditAll } from "../support/proofs.ts";
 import { PLATFORM_KEY, rowsOf, type Send, type TestRealm } from "../support/realm.ts";
 import { adminAt, fixture, type Report, reportOf, rowsAt } from "./fixture.ts";
 import { holding, untilSomebodyWaits } from "./holding.ts";
-import { moveTo, otherServer, schemaOf, withMoney } from "./servers.ts";
+import { moveTo, schemaOf, withMoney } from "./servers.ts";
+import { server } from "./shared_server.ts";
 
 const ETHER = 10n ** 18n;
 
@@ -58,7 +59,7 @@ type Restored = Awaited<ReturnType<typeof restoredRealm>>;
 /** Two realms that were backed up before a customer of one withdrew 3 of its 4 ETH, and was paid. */
 async function paidSince() {
   const stack = new AsyncDisposableStack();
-  const own = stack.use(await testDatabase());
+  const own = stack.use(await realmDatabase());
   const elsewhere = stack.use(await testDatabase());
   const host = stack.use(await commandHost());
   const funded = stack.use(await openFundedRamp({ env: { DATABASE_URL: own.url } }));
@@ -78,7 +79,7 @@ async function paidSince() {
   const sent = await realm.admin.send("POST", "/v1/transactions", { ...given, value: "4" });
   equal(sent.status, 201, sent.text);
   await anvil.mine();
-  const made = reportOf(await host.run(own.url, "backup", []));
+  const made = reportOf(await host.call(own.url, "backup", []));
   const asked = { source: { account: theirs }, destination: { address: OUTSIDE }, value: "3" };
   const paid = await customer.send("POST", "/v1/withdrawals", asked);
   equal(paid.status, 201, paid.text);
@@ -149,7 +150,7 @@ async function assertTold(there: TestRealm, ids: string[]): Promise<void> {
 Deno.test("a realm restored with --stop moves and signs nothing until its stops are lifted, before and after it is reconciled", async () => {
   await using its = await paidSince();
   const { host, realm, funded: { anvil, account }, theirs, made, env, url } = its;
-  const report = reportOf(await host.run(url, "restore", [made.path, "--stop"], env));
+  const report = reportOf(await host.call(url, "restore", [made.path, "--stop"], env));
   match(report.verdict, /nothing moves or is signed until the stops are lifted$/);
   await assertStopsSet(its, report);
   const { moves, signing } = report.stops![realm.id];
@@ -217,7 +218,7 @@ Deno.test("a restored realm has its stops in the transaction that makes it, once
   await using elsewhere = await testDatabase();
   const { host, realm } = its;
   const { path } = await its.backUp();
-  const run = (...args: string[]) => host.run(elsewhere.url, "restore", [path, ...args]);
+  const run = (...args: string[]) => host.call(elsewhere.url, "restore", [path, ...args]);
   const checked = await run("--check", "--stop");
   deepEqual([checked.code, checked.out], [1, ""]);
   match(checked.said, /^--check restores nothing: there is nothing to stop\n/);
@@ -261,14 +262,13 @@ Deno.test("a restored realm has its stops in the transaction that makes it, once
 });
 
 Deno.test("realms that are restored to another server begin with stops there, of an installation and alone", async () => {
-  await using server = await otherServer();
   await using its = await fixture();
   await using empty = await testDatabase();
   const { host, url, realm } = its;
   await using away = await realm.neighbour();
   await moveTo(away, await server.database());
   await withMoney(away);
-  const { path } = reportOf(await host.run(url, "backup", [], server.env));
+  const { path } = reportOf(await host.call(url, "backup", [], server.env));
   const to = await server.database();
   const whole = [path, "--to", "-", "--stop"];
   const { stops } = reportOf(await host.run(empty.url, "restore", whole, server.env, to));

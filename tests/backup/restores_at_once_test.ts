@@ -22,7 +22,7 @@ Deno.test("a second restore into a database is refused while one runs, and the f
     first = host.start(elsewhere.url, "restore", [path]);
     await untilSomebodyWaits(elsewhere.url);
     for (const args of [[path], [path, "--realm", realm.id]]) {
-      const second = await host.run(elsewhere.url, "restore", args);
+      const second = await host.call(elsewhere.url, "restore", args);
       deepEqual([second.code, second.out], [1, ""]);
       match(second.said, /a restore runs into this database.*\(session \d+ of \w+\): nothing was/);
     }
@@ -31,7 +31,7 @@ Deno.test("a second restore into a database is refused while one runs, and the f
     match(started.said, /a restore runs into this database/);
   }
   deepEqual(reportOf(await first.end()).heads, heads);
-  equal((await host.run(elsewhere.url, "audit", [])).code, 0);
+  equal((await host.call(elsewhere.url, "audit", [])).code, 0);
 });
 
 Deno.test("after a restore that was killed in a step the next one waits for that step, and says whose session runs it", async () => {
@@ -46,12 +46,12 @@ Deno.test("after a restore that was killed in a step the next one waits for that
     child.kill("SIGKILL");
     await end();
     const [{ pid }] = await rowsAt<{ pid: number }>(elsewhere.url, OWNERS);
-    const refused = await host.run(elsewhere.url, "restore", [path]);
+    const refused = await host.call(elsewhere.url, "restore", [path]);
     deepEqual([refused.code, refused.out], [1, ""]);
     match(refused.said, new RegExp(`one that was killed, still runs in session ${pid} of`));
     equal((await rowsAt(elsewhere.url, SCHEMAS)).length, 1, "nothing was dropped beside it");
   }
-  deepEqual(reportOf(await host.run(elsewhere.url, "restore", [path])).heads, heads);
+  deepEqual(reportOf(await host.call(elsewhere.url, "restore", [path])).heads, heads);
 });
 
 Deno.test("an installation is not restored beside processes that are connected, nor while one is being made", async () => {
@@ -62,19 +62,19 @@ Deno.test("an installation is not restored beside processes that are connected, 
   const database = openDatabase({ url: elsewhere.url, prepare: true, parseJson: JSON.parse });
   try {
     await database.platform.sql`select 1`; // as a process that served the schemas which were lost
-    const beside = await host.run(elsewhere.url, "restore", [path]);
+    const beside = await host.call(elsewhere.url, "restore", [path]);
     deepEqual([beside.code, beside.out], [1, ""]);
     match(beside.said, /processes of Purser are connected to this database \(1 × purser api\)/);
     await database.builder.sql.begin(async (tx) => {
       equal(await keepRestoresAway(tx), true); // as a first start does
-      const refused = await host.run(elsewhere.url, "restore", [path]);
+      const refused = await host.call(elsewhere.url, "restore", [path]);
       match(refused.said, /an installation is being made there/);
     });
   } finally {
     await database.close();
   }
   deepEqual(await rowsAt(elsewhere.url, SCHEMAS), []);
-  reportOf(await host.run(elsewhere.url, "restore", [path]));
+  reportOf(await host.call(elsewhere.url, "restore", [path]));
 });
 
 Deno.test("a restore that lost the session of its lock builds nothing any more", async () => {
@@ -98,7 +98,7 @@ Deno.test("a restore that lost the session of its lock builds nothing any more",
   deepEqual([ended.code, ended.out], [1, ""]);
   match(ended.said, /the session that kept other restores away was lost/);
   equal((await rowsAt(elsewhere.url, SCHEMAS)).length <= 1, true);
-  reportOf(await host.run(elsewhere.url, "restore", [path]));
+  reportOf(await host.call(elsewhere.url, "restore", [path]));
 });
 
 Deno.test("no advisory lock, which a realm's role could take, keeps a realm from being put back, and two at once exclude each other", async () => {
@@ -113,14 +113,14 @@ Deno.test("no advisory lock, which a realm's role could take, keeps a realm from
       from unnest(array['purser restore', 'purser restore step platform']) name`,
   );
   const args = [path, "--realm", realm.id];
-  equal(reportOf(await host.run(url, "restore", args)).realms, 1);
+  equal(reportOf(await host.call(url, "restore", args)).realms, 1);
   await rowsAt(url, `alter schema ${schema} rename to lost_again`);
   let first;
   {
     await using _lock = await holding(url, `create schema ${schema}`);
     first = host.start(url, "restore", args);
     await untilSomebodyWaits(url);
-    const second = await host.run(url, "restore", args);
+    const second = await host.call(url, "restore", args);
     deepEqual([second.code, second.out], [1, ""]);
     match(second.said, /a restore runs into this database.*\(session \d+ of \w+\): nothing was/);
   }

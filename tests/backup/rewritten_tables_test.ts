@@ -38,7 +38,7 @@ Deno.test("a realm whose tables a migration writes anew during a backup is read 
   }
   const made = reportOf(await running.end());
   equal(made.realms, 2);
-  const back = reportOf(await host.run(elsewhere.url, "restore", [made.path]));
+  const back = reportOf(await host.call(elsewhere.url, "restore", [made.path]));
   deepEqual([back.heads, back.rows], [made.heads, made.rows]);
   deepEqual(await rowsOf(elsewhere.url), before);
   deepEqual((await auditAll(elsewhere.url, PLATFORM_KEY)).wrong, []);
@@ -65,5 +65,5 @@ Deno.test("a backup during which tables of the platform are written anew is not 
     /of the platform were written anew while .* \(application_keys\): nothing/,
   );
   deepEqual(await host.files(), []);
-  equal(reportOf(await host.run(url, "backup", [])).realms, 1);
+  equal(reportOf(await host.call(url, "backup", [])).realms, 1);
 });

@@ -62,8 +62,13 @@ export async function otherServer(): Promise<OtherServer> {
 /**
  * A database of the version that a server has: on the run's own server, or where that has another one, on one beside it. A
  * realm moves to no older server, and its backup is restored on the version that it comes from alone.
+ *
+ * @param open makes it on the run's own server
  */
-export async function databaseLike({ url }: OtherServer): Promise<TestDatabase> {
+export async function databaseLike(
+  { url }: Pick<OtherServer, "url">,
+  open: () => Promise<TestDatabase> = testDatabase,
+): Promise<TestDatabase> {
   const [here, there] = await Promise.all([testDatabaseUrl(), url].map(async (at) => {
     const [{ version }] = await rowsAt<{ version: string }>(
       at,
@@ -71,7 +76,7 @@ export async function databaseLike({ url }: OtherServer): Promise<TestDatabase> 
     );
     return Math.floor(Number(version) / 10_000);
   }));
-  return await (here === there ? testDatabase() : diskDatabase());
+  return await (here === there ? open() : diskDatabase());
 }
 
 /** What moves a realm. */

@@ -1,21 +1,15 @@
 /**
- * Commands of the service as processes, with the rights of the launcher, on a database of a test.
+ * Commands of the service on a database of a test: as processes, with the rights of the launcher, or called.
  * @module
  */
 import { fileURLToPath } from "node:url";
 import { readConfig } from "../../config.ts";
 import { type Command, needsMasterKey, permissionsOf } from "../../launcher/permissions.ts";
+import { type Callable, callCommand, type Ended } from "./called_commands.ts";
 import { PLATFORM_KEY, testConfig } from "./realm.ts";
 
 const ROOT = new URL("../../", import.meta.url);
 const { masterKey } = testConfig();
-
-/** How a command ended. */
-export interface Ended {
-  code: number;
-  out: string;
-  said: string;
-}
 
 /** A command that runs. */
 export interface Running {
@@ -43,6 +37,13 @@ export interface CommandHost extends AsyncDisposable {
     args: readonly string[],
     env?: Record<string, string>,
     input?: string,
+  ): Promise<Ended>;
+  /** Runs a command to its end in this process, for tests to which it does not matter where it runs: that is cheaper. */
+  call(
+    url: string,
+    command: Callable,
+    args: readonly string[],
+    env?: Record<string, string>,
   ): Promise<Ended>;
   /** Runs a command whose files may have so many blocks of 512 bytes each, as where the disk is full. */
   runWithin(
@@ -91,6 +92,8 @@ export async function commandHost(): Promise<CommandHost> {
     recipient,
     start,
     run: (...of) => start(...of).end(),
+    call: (url, command, args, env) =>
+      callCommand(command, args, { ...settings, DATABASE_URL: url, ...env }),
     async runWithin(blocks, ...of) {
       const { args, env } = invocationOf(settings, ...of);
       const shell = `trap '' XFSZ; ulimit -f ${blocks}; exec "$0" "$@"`;

@@ -117,7 +117,7 @@ export const PLATFORM_KEY = "platform-key-of-the-tests";
 
 /** Opens the pools of a process. */
 export function reach(config: Config, onStatement?: (text: string) => void): Database {
-  const secrets = openSecrets(PLATFORM_KEY);
+  const secrets = openSecrets(config.platformKey!, config.previousPlatformKey);
   return openDatabase({
     ...{ url: config.databaseUrl!, replica: config.replica ?? undefined },
     prepare: config.databasePrepare,
