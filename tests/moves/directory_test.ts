@@ -6,18 +6,11 @@ import { markMigrated, selectRealm } from "../../db/realms/realms.ts";
 import { restateAll } from "../../domain/realms/migrations.ts";
 import { orderMove } from "../../workers/moves/move_orders.ts";
 import { cancel, carryOn } from "../../workers/moves/moving.ts";
-import { movingOptions, type OtherServer, otherServer } from "../backup/servers.ts";
+import { movingOptions } from "../backup/servers.ts";
+import { server } from "../backup/shared_server.ts";
 import { realmDatabase } from "../support/database.ts";
 import { oneMore } from "../support/one_more_migration.ts";
 import { type TestRealm, testRealm } from "../support/realm.ts";
-
-let server: OtherServer;
-
-Deno.test.beforeAll(async () => {
-  server = await otherServer();
-});
-
-Deno.test.afterAll(async () => await server[Symbol.asyncDispose]());
 
 async function entryOf({ database, id }: TestRealm) {
   return (await reading(database.platform, (db) => selectRealm(db, id)))!;

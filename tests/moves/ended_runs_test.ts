@@ -6,27 +6,13 @@ import { migrateRealms } from "../../domain/realms/migrations.ts";
 import { orderMove } from "../../workers/moves/move_orders.ts";
 import { cancel, carryOn, dropOld } from "../../workers/moves/moving.ts";
 import { rowsAt } from "../backup/fixture.ts";
-import {
-  databaseLike,
-  moveTo,
-  movingOptions,
-  type OtherServer,
-  otherServer,
-  schemaOf,
-} from "../backup/servers.ts";
+import { databaseLike, moveTo, movingOptions, otherServer, schemaOf } from "../backup/servers.ts";
+import { server } from "../backup/shared_server.ts";
 import { holding, untilSomebodyWaits } from "../backup/holding.ts";
 import { commandHost } from "../support/command_host.ts";
 import { realmDatabase } from "../support/database.ts";
 import { oneMore } from "../support/one_more_migration.ts";
 import { type TestRealm, testRealm } from "../support/realm.ts";
-
-let server: OtherServer;
-
-Deno.test.beforeAll(async () => {
-  server = await otherServer();
-});
-
-Deno.test.afterAll(async () => await server[Symbol.asyncDispose]());
 
 /** Begins a move, or carries one on, and stops at a step until it is let go. */
 async function stopAt(realm: TestRealm, step: string, to?: string | null) {

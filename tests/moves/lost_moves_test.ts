@@ -10,26 +10,12 @@ import { openSecrets } from "../../domain/security/serving_secrets.ts";
 import { orderMove } from "../../workers/moves/move_orders.ts";
 import { cancel, carryOn, dropOld } from "../../workers/moves/moving.ts";
 import { repair } from "../../workers/moves/repairing.ts";
-import {
-  databaseLike,
-  moveTo,
-  movingOptions,
-  type OtherServer,
-  otherServer,
-  schemaOf,
-} from "../backup/servers.ts";
+import { databaseLike, moveTo, movingOptions, schemaOf } from "../backup/servers.ts";
+import { server } from "../backup/shared_server.ts";
 import { commandHost } from "../support/command_host.ts";
 import { realmDatabase } from "../support/database.ts";
 import { until } from "../support/eventually.ts";
 import { type Send, type TestRealm, testRealm } from "../support/realm.ts";
-
-let server: OtherServer;
-
-Deno.test.beforeAll(async () => {
-  server = await otherServer();
-});
-
-Deno.test.afterAll(async () => await server[Symbol.asyncDispose]());
 
 type Directory = Awaited<ReturnType<typeof directoryOf>>;
 

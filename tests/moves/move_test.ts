@@ -1,33 +1,16 @@
 /** Moves of a realm between two PostgreSQL servers, under load and with movers that are killed. @module */
 import { deepEqual, equal, ok, rejects } from "node:assert/strict";
 import postgres from "postgres";
-import { type EmbeddedPostgres, startEmbedded } from "../../db/embedded/embedded.ts";
 import { selectPlace } from "../../db/realm_places.ts";
 import { reading } from "../../db/transaction.ts";
 import { checkLedger } from "../../domain/audit/ledger_check.ts";
 import { cancel, carryOn, dropOld } from "../../workers/moves/moving.ts";
 import type { MoveOptions } from "../../workers/moves/move.ts";
 import { orderMove } from "../../workers/moves/move_orders.ts";
+import { server } from "../backup/shared_server.ts";
 import { testDatabaseUrl } from "../support/database.ts";
-import { type Send, type TestRealm, testRealm } from "../support/realm.ts";
-
-let root = "";
-let other: EmbeddedPostgres;
-
-Deno.test.beforeAll(async () => {
-  root = await Deno.makeTempDir({ prefix: "purser-moves-" });
-  await Deno.chmod(root, 0o755);
-  other = await startEmbedded({
-    dataDir: `${root}/data`,
-    port: 0,
-    settings: { fsync: "off", max_connections: "200" },
-  });
-});
-
-Deno.test.afterAll(async () => {
-  await other.stop();
-  await Deno.remove(root, { recursive: true });
-});
+import { killedMover } from "../support/mover.ts";
+import { PLATFORM_KEY, type Send, type TestRealm, testRealm } from "../support/realm.ts";
 
 /** A load of transfers: each is acknowledged or not; what else is answered is told. */
 interface Load {
@@ -106,6 +89,7 @@ Deno.test("a realm moves to another server under load: nothing is lost, posted t
     target,
   );
   const options = optionsOf(realm);
+  const to = await server.database();
   let revoked = 0;
   const report = await carryOn({
     ...options,
@@ -114,7 +98,7 @@ Deno.test("a realm moves to another server under load: nothing is lost, posted t
       // A key that is revoked just before the switch stays revoked after it.
       revoked = (await user.send("POST", "/v1/auth/logout")).status;
     },
-  }, await orderMove(options, { realm: realm.id, to: other.url }, Date.now()));
+  }, await orderMove(options, { realm: realm.id, to }, Date.now()));
   const { acknowledged, others } = await busy.stop();
   ok(report.pauseMs !== null && report.pauseMs < 10_000, `${report.pauseMs}`);
   ok(
@@ -140,7 +124,7 @@ Deno.test("a realm moves to another server under load: nothing is lost, posted t
   );
   equal(again.body.id, before.body.id);
   deepEqual((await checkLedger(realm.pool)).mismatches, []);
-  equal(new URL(other.url).port, `${realm.pool.sql.options.port}`);
+  equal(new URL(to).port, `${realm.pool.sql.options.port}`);
 });
 
 Deno.test("a mover that is killed at any step is carried on by the next", async () => {
@@ -163,25 +147,11 @@ Deno.test("a mover that is killed at any step is carried on by the next", async 
     "opened",
     "switched",
   ];
-  const mover = new URL("../support/mover.ts", import.meta.url).pathname;
+  const to = await server.database();
   let posted = 5;
   for (const step of steps) {
-    const { signal } = await new Deno.Command(Deno.execPath(), {
-      args: [
-        "run",
-        "-A",
-        "--no-check",
-        "--config",
-        "tests/deno.json",
-        mover,
-        realm.id,
-        other.url,
-        step,
-      ],
-      env: { TEST_DATABASE_URL: testDatabaseUrl(), TEST_DATABASES: "0" },
-      stdout: "null",
-      stderr: "inherit",
-    }).output();
+    const by = { url: testDatabaseUrl(), platformKey: PLATFORM_KEY };
+    const signal = await killedMover({ realm: realm.id, to, step, ...by });
     equal(signal, "SIGKILL", step);
     if (["fenced", "complete", "left", "opened"].includes(step)) continue; // a write would wait until the move goes on
     const body = {
@@ -209,6 +179,7 @@ Deno.test("a mover that is killed at any step is carried on by the next", async 
 Deno.test("a move is refused to a database that holds the realm's schema, another installation, or the realm itself", async () => {
   await using realm = await testRealm();
   const options = optionsOf(realm);
+  const other = await server.database();
   const move = async (to: string) =>
     await carryOn(
       options,
@@ -219,10 +190,10 @@ Deno.test("a move is refused to a database that holds the realm's schema, anothe
     message: /is in use/,
   });
   await cancelMove(realm);
-  const sql = asOwner(other.url);
+  const sql = asOwner(other);
   try {
     await sql.unsafe(`create schema "${realm.made.realm.schema_name}"`);
-    await rejects(move(other.url), {
+    await rejects(move(other), {
       code: "request.invalid",
       message: /is in use/,
     });
@@ -234,13 +205,13 @@ Deno.test("a move is refused to a database that holds the realm's schema, anothe
       `create schema platform; create table platform.installation (id uuid);
       insert into platform.installation values (gen_random_uuid())`,
     );
-    await rejects(move(other.url), {
+    await rejects(move(other), {
       code: "request.invalid",
       message: /another installation/,
     });
     await sql.unsafe("drop schema platform cascade");
     await rejects(
-      orderMove(options, { realm: realm.id, to: `${other.url}_2` }, Date.now()),
+      orderMove(options, { realm: realm.id, to: `${other}_2` }, Date.now()),
       { code: "request.invalid", message: /under way/ },
     );
     await cancelMove(realm);
@@ -277,7 +248,7 @@ Deno.test("the old place of a realm takes no write and shows nothing, whoever as
       if (step === "complete") throw new Error("the target is gone");
     },
   };
-  const order = { realm: realm.id, to: other.url };
+  const order = { realm: realm.id, to: await server.database() };
   await rejects(
     async () => await carryOn(failing, await orderMove(options, order, Date.now())),
     {

@@ -1,6 +1,5 @@
 /** Moves of a realm whose ledger has parts. @module */
 import { deepEqual, equal, notEqual, rejects } from "node:assert/strict";
-import { type EmbeddedPostgres, startEmbedded } from "../../db/embedded/embedded.ts";
 import { boundParts, selectPartBounds, selectPartsState } from "../../db/ledger/parts.ts";
 import { locking, reading } from "../../db/transaction.ts";
 import { checkLedger } from "../../domain/audit/ledger_check.ts";
@@ -8,23 +7,9 @@ import { idFrom } from "../../domain/ids.ts";
 import { nextBound } from "../../workers/schedule/parts.ts";
 import { carryOn } from "../../workers/moves/moving.ts";
 import { orderMove } from "../../workers/moves/move_orders.ts";
+import { server } from "../backup/shared_server.ts";
 import { carryCutOn, countParts, cutNow } from "../support/parts.ts";
 import { testRealm } from "../support/realm.ts";
-
-let root = "";
-let other: EmbeddedPostgres;
-
-Deno.test.beforeAll(async () => {
-  root = await Deno.makeTempDir({ prefix: "purser-moves-" });
-  await Deno.chmod(root, 0o755);
-  const settings = { fsync: "off", max_connections: "200" };
-  other = await startEmbedded({ dataDir: `${root}/data`, port: 0, settings });
-});
-
-Deno.test.afterAll(async () => {
-  await other.stop();
-  await Deno.remove(root, { recursive: true });
-});
 
 Deno.test("a ledger keeps its parts when its realm moves, none is cut meanwhile, and rows of all parts are copied right", async () => {
   await using realm = await testRealm();
@@ -53,7 +38,8 @@ Deno.test("a ledger keeps its parts when its realm moves, none is cut meanwhile,
       equal(await countParts(realm), 3);
     },
   };
-  await carryOn(options, await orderMove(options, { realm: realm.id, to: other.url }, Date.now()));
+  const order = { realm: realm.id, to: await server.database() };
+  await carryOn(options, await orderMove(options, order, Date.now()));
   deepEqual(await reading(realm.pool, selectPartBounds), bounds);
   equal((await realm.balance(target)).total, "7");
   await post();
@@ -90,7 +76,8 @@ Deno.test("a cut that was begun is given up when its realm is copied, and none i
       equal((await realm.admin.send("POST", "/v1/transactions", body)).status, 201);
     },
   };
-  await carryOn(options, await orderMove(options, { realm: realm.id, to: other.url }, Date.now()));
+  const order = { realm: realm.id, to: await server.database() };
+  await carryOn(options, await orderMove(options, order, Date.now()));
   deepEqual(reached, ["noting"]);
   await cutNow(realm);
   equal(await countParts(realm), 2);

@@ -5,16 +5,9 @@ import { extendHashChain } from "../../workers/audit/hash_chain.ts";
 import { orderMove } from "../../workers/moves/move_orders.ts";
 import { carryOn } from "../../workers/moves/moving.ts";
 import type { RoundReport } from "../../workers/moves/run.ts";
-import { movingOptions, type OtherServer, otherServer } from "../backup/servers.ts";
+import { movingOptions } from "../backup/servers.ts";
+import { server } from "../backup/shared_server.ts";
 import { type TestRealm, testRealm } from "../support/realm.ts";
-
-let server: OtherServer;
-
-Deno.test.beforeAll(async () => {
-  server = await otherServer();
-});
-
-Deno.test.afterAll(async () => await server[Symbol.asyncDispose]());
 
 /** Transfers that are posted while the fence is about to be raised. */
 const LATE = 5;

@@ -2,7 +2,8 @@
 import { ok } from "node:assert/strict";
 import { orderMove } from "../../workers/moves/move_orders.ts";
 import { carryOn } from "../../workers/moves/moving.ts";
-import { movingOptions, otherServer, schemaOf } from "../backup/servers.ts";
+import { movingOptions, schemaOf } from "../backup/servers.ts";
+import { server } from "../backup/shared_server.ts";
 import { openProgress } from "../../progress.ts";
 import { testRealm } from "../support/realm.ts";
 
@@ -10,7 +11,6 @@ const ROW_BYTES = 10 * 1024;
 const ROWS = 500;
 
 Deno.test("a move takes rows with large values in slices of few, so its memory does not grow with them", async () => {
-  await using server = await otherServer();
   await using realm = await testRealm();
   const { sql } = realm.database.builder;
   await sql`

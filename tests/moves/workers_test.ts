@@ -12,12 +12,14 @@ import { carryOn } from "../../workers/moves/moving.ts";
 import { startChainPoller } from "../../workers/scanning/chain_poller.ts";
 import { startTimetable } from "../../workers/schedule/timetable.ts";
 import { openDeliverer } from "../../workers/webhooks/deliverer.ts";
-import { movingOptions, otherServer, schemaOf } from "../backup/servers.ts";
-import { testDatabase } from "../support/database.ts";
+import { movingOptions, schemaOf } from "../backup/servers.ts";
+import { server } from "../backup/shared_server.ts";
+import { realmDatabase } from "../support/database.ts";
 import { OUTSIDE } from "../support/evm_fixture.ts";
 import { until } from "../support/eventually.ts";
+import { killedMover } from "../support/mover.ts";
 import { openRampFixture, type RampFixture } from "../support/ramp_fixture.ts";
-import type { TestProcess } from "../support/realm.ts";
+import { PLATFORM_KEY, type TestProcess } from "../support/realm.ts";
 import { openReceiver, type Received } from "../support/webhook_receiver.ts";
 
 const STEPS = [
@@ -141,33 +143,6 @@ async function callers(
   return asked;
 }
 
-/** Runs a mover in a process of its own, which ends itself at a step. */
-async function killedAt(
-  step: string,
-  realm: string,
-  to: string,
-  url: string,
-): Promise<void> {
-  const mover = new URL("../support/mover.ts", import.meta.url).pathname;
-  const { signal } = await new Deno.Command(Deno.execPath(), {
-    args: [
-      "run",
-      "-A",
-      "--no-check",
-      "--config",
-      "tests/deno.json",
-      mover,
-      realm,
-      to,
-      step,
-    ],
-    env: { TEST_DATABASE_URL: url, TEST_DATABASES: "0" },
-    stdout: "null",
-    stderr: "inherit",
-  }).output();
-  equal(signal, "SIGKILL", step);
-}
-
 /**
  * No event was delivered twice, but where its first delivery came while the realm took no writes: movers that are killed
  * make that longer than a deliverer waits to store the answer, and then the event is told again under its id.
@@ -228,8 +203,7 @@ async function assertWhole(
 }
 
 Deno.test("a realm moves while its workers run, by movers that are killed at each step: nothing is lost, or done twice", async () => {
-  await using server = await otherServer();
-  await using own = await testDatabase();
+  await using own = await realmDatabase();
   const env = { DATABASE_URL: own.url, WEBHOOKS_ALLOW_PRIVATE: "true" };
   await using fixture = await openRampFixture({ testnet: false, env });
   const { realm, anvil } = fixture;
@@ -251,7 +225,8 @@ Deno.test("a realm moves while its workers run, by movers that are killed at eac
     for (const step of STEPS) {
       if (step !== "complete" && step !== "switched") await asked.all();
       if (step === "fencing") fence.from = receiver.received.length;
-      await killedAt(step, realm.id, to, own.url);
+      const by = { url: own.url, platformKey: PLATFORM_KEY };
+      equal(await killedMover({ realm: realm.id, to, step, ...by }), "SIGKILL", step);
     }
     const options = movingOptions(realm);
     await carryOn(

@@ -38,7 +38,7 @@ Deno.test("groups that make few realms end a run: none of them leaves a processo
 
 Deno.test("a file with hooks, or with settings of a whole process, is alone in its group", async () => {
   const groups = await groupTestFiles();
-  const alone = ["tests/moves/move_test.ts", "tests/chains/asset_settings_test.ts"];
+  const alone = ["tests/realms/placement_test.ts", "tests/chains/asset_settings_test.ts"];
   for (const file of alone) deepEqual(groups.find((files) => files.includes(file)), [file]);
 });
 
