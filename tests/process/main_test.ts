@@ -76,41 +76,102 @@ async function post(url: string, key: string, body: unknown): Promise<Record<str
   return await answer.json();
 }
 
-Deno.test("start with nothing configured serves a sandbox, keeps its keys to the owner, and ends well", async () => {
+type OnInstallation = (dataDir: string) => Promise<void>;
+const inTurn: [title: string, work: OnInstallation][] = [];
+
+/** Adds a test of one installation, which they start in turn: to make one takes three seconds of a processor. */
+function test(title: string, work: OnInstallation): void {
+  inTurn.push([title, work]);
+}
+
+Deno.test("an installation whose launcher brings its PostgreSQL", async (t) => {
   const dataDir = await Deno.makeTempDir({ prefix: "purser-main-" });
-  const start = await taskArgs("start");
   try {
-    const first = await startService({ DATA_DIR: dataDir, DATABASE_URL: "" }, start);
-    const second = await new Deno.Command(Deno.execPath(), {
-      args: start,
-      env: { DATA_DIR: dataDir, PORT: String(freePort()) },
-    }).output();
-    equal(second.success, false);
-    match(new TextDecoder().decode(second.stderr), /is in use by another/);
-    const { code, out } = await first.stop();
-    equal(code, 0);
-    match(out, new RegExp(`keys of the realm "sandbox" are in \\S*/sandbox_keys`));
-    match(out, /The platform key is in \S*\/platform_key/);
-    const keys = await Deno.readTextFile(`${dataDir}/sandbox_keys`);
-    const read = (label: string) => new RegExp(`${label} +(\\S+)`).exec(keys)![1];
-    const again = await startService({ DATA_DIR: dataDir }, start);
-    const session = await post(`${again.address}/v1/auth/admins/login`, read("application key"), {
-      realm_key: read("realm key"),
-      email: read("administrator"),
-      password: read("password"),
-    });
-    match(session["x-api-key"], /^eyJ/);
-    const end = await again.stop("SIGINT");
-    deepEqual([end.code, end.out.trim()], [0, ""]);
-    for (const secret of [read("application key"), read("password"), session["x-api-key"]]) {
-      equal(`${out}${end.log}`.includes(secret), false);
-    }
-    for (const name of ["platform_key", "master_key", "sandbox_keys"]) {
-      equal((await Deno.stat(`${dataDir}/${name}`)).mode! & 0o777, 0o600);
-    }
+    for (const [title, work] of inTurn) await t.step(title, () => work(dataDir));
   } finally {
     await Deno.remove(dataDir, { recursive: true });
   }
+});
+
+test("start with nothing configured serves a sandbox, keeps its keys to the owner, and ends well", async (dataDir) => {
+  const start = await taskArgs("start");
+  const first = await startService({ DATA_DIR: dataDir, DATABASE_URL: "" }, start);
+  const second = await new Deno.Command(Deno.execPath(), {
+    args: start,
+    env: { DATA_DIR: dataDir, PORT: String(freePort()) },
+  }).output();
+  equal(second.success, false);
+  match(new TextDecoder().decode(second.stderr), /is in use by another/);
+  const { code, out } = await first.stop();
+  equal(code, 0);
+  match(out, new RegExp(`keys of the realm "sandbox" are in \\S*/sandbox_keys`));
+  match(out, /The platform key is in \S*\/platform_key/);
+  const keys = await Deno.readTextFile(`${dataDir}/sandbox_keys`);
+  const read = (label: string) => new RegExp(`${label} +(\\S+)`).exec(keys)![1];
+  const again = await startService({ DATA_DIR: dataDir }, start);
+  const session = await post(`${again.address}/v1/auth/admins/login`, read("application key"), {
+    realm_key: read("realm key"),
+    email: read("administrator"),
+    password: read("password"),
+  });
+  match(session["x-api-key"], /^eyJ/);
+  const end = await again.stop("SIGINT");
+  deepEqual([end.code, end.out.trim()], [0, ""]);
+  for (const secret of [read("application key"), read("password"), session["x-api-key"]]) {
+    equal(`${out}${end.log}`.includes(secret), false);
+  }
+  for (const name of ["platform_key", "master_key", "sandbox_keys"]) {
+    equal((await Deno.stat(`${dataDir}/${name}`)).mode! & 0o777, 0o600);
+  }
+});
+
+test("a service whose launcher was killed ends with it, and the next start finds all in place", async (dataDir) => {
+  const start = await taskArgs("start");
+  const first = await startService({ DATA_DIR: dataDir }, start);
+  await first.stop("SIGKILL"); // its pipes end with the service that it started
+  await rejects(fetch(`${first.address}/health/live`));
+  const again = await startService({ DATA_DIR: dataDir }, start);
+  const alive = await fetch(`${again.address}/health/live`);
+  await alive.body?.cancel();
+  equal(alive.status, 200);
+  equal((await again.stop()).code, 0);
+});
+
+test("the service that the launcher starts may run nothing and gets its own settings alone", async (dataDir) => {
+  if (Deno.build.os !== "linux") return; // its flags and environment are read from /proc
+  const env = { DATA_DIR: dataDir, WORKERS: "off", CLOUD_SECRET_ACCESS_KEY: "of-the-shell" };
+  const token = { DENO_AUTH_TOKENS: "of-the-shell@registry.example" };
+  await using service = await startService({ ...env, ...token }, await taskArgs("start"));
+  const [child] = await servicesOf(service.pid);
+  const read = async (name: string) => (await procFile(`${child}/${name}`)).split("\0");
+  const flags = (await read("cmdline")).filter((arg) => /^--(allow|deny)|^-A/.test(arg));
+  const names = flags.map((flag) => flag.split("=")[0]);
+  const sandbox = `${await Deno.realPath(dataDir)}/sandbox_keys`;
+  deepEqual(names, [
+    ...["--deny-import", "--allow-env", "--allow-net", "--allow-read", "--allow-write"],
+  ]);
+  equal(flags[4], `--allow-write=${sandbox}`);
+  const told = (await read("environ")).map((line) => line.split("=")[0]);
+  for (const name of ["CLOUD_SECRET_ACCESS_KEY", "DENO_AUTH_TOKENS", "MASTER_KEY", "PATH"]) {
+    equal(told.includes(name), false, name);
+  }
+  equal(told.includes("PLATFORM_KEY"), true);
+});
+
+test("the own master key is changed by one command, and the next start opens with it", async (dataDir) => {
+  const env = { DATA_DIR: dataDir, PORT: "0" };
+  const before = await Deno.readTextFile(`${dataDir}/master_key`);
+  const rotated = await new Deno.Command(Deno.execPath(), {
+    args: await taskArgs("rotate-master-key"),
+    env,
+  }).output();
+  const said = new TextDecoder().decode(rotated.stdout);
+  equal(rotated.success, true, new TextDecoder().decode(rotated.stderr));
+  match(said, /secrets are under the new master key\.\nIt is in place\./);
+  notEqual(await Deno.readTextFile(`${dataDir}/master_key`), before);
+  await rejects(Deno.stat(`${dataDir}/master_key.next`), Deno.errors.NotFound);
+  const again = await startService({ DATA_DIR: dataDir }, await taskArgs("worker"), "working");
+  equal((await again.stop()).code, 0);
 });
 
 Deno.test("a platform key that was set is in no file, and none is named", async () => {
@@ -127,52 +188,6 @@ Deno.test("a platform key that was set is in no file, and none is named", async 
   } finally {
     await Deno.remove(dataDir, { recursive: true });
   }
-});
-
-Deno.test("a service whose launcher was killed ends with it, and the next start finds all in place", async () => {
-  const dataDir = await Deno.makeTempDir({ prefix: "purser-main-" });
-  const start = await taskArgs("start");
-  try {
-    const first = await startService({ DATA_DIR: dataDir }, start);
-    await first.stop("SIGKILL"); // its pipes end with the service that it started
-    await rejects(fetch(`${first.address}/health/live`));
-    const again = await startService({ DATA_DIR: dataDir }, start);
-    const alive = await fetch(`${again.address}/health/live`);
-    await alive.body?.cancel();
-    equal(alive.status, 200);
-    equal((await again.stop()).code, 0);
-  } finally {
-    await Deno.remove(dataDir, { recursive: true });
-  }
-});
-
-Deno.test({
-  name: "the service that the launcher starts may run nothing and gets its own settings alone",
-  ignore: Deno.build.os !== "linux", // its flags and environment are read from /proc
-  async fn() {
-    const dataDir = await Deno.makeTempDir({ prefix: "purser-main-" });
-    const env = { DATA_DIR: dataDir, WORKERS: "off", CLOUD_SECRET_ACCESS_KEY: "of-the-shell" };
-    const token = { DENO_AUTH_TOKENS: "of-the-shell@registry.example" };
-    try {
-      await using service = await startService({ ...env, ...token }, await taskArgs("start"));
-      const [child] = await servicesOf(service.pid);
-      const read = async (name: string) => (await procFile(`${child}/${name}`)).split("\0");
-      const flags = (await read("cmdline")).filter((arg) => /^--(allow|deny)|^-A/.test(arg));
-      const names = flags.map((flag) => flag.split("=")[0]);
-      const sandbox = `${await Deno.realPath(dataDir)}/sandbox_keys`;
-      deepEqual(names, [
-        ...["--deny-import", "--allow-env", "--allow-net", "--allow-read", "--allow-write"],
-      ]);
-      equal(flags[4], `--allow-write=${sandbox}`);
-      const told = (await read("environ")).map((line) => line.split("=")[0]);
-      for (const name of ["CLOUD_SECRET_ACCESS_KEY", "DENO_AUTH_TOKENS", "MASTER_KEY", "PATH"]) {
-        equal(told.includes(name), false, name);
-      }
-      equal(told.includes("PLATFORM_KEY"), true);
-    } finally {
-      await Deno.remove(dataDir, { recursive: true });
-    }
-  },
 });
 
 /** Reads a file of /proc, which Deno itself leaves to those who may do everything. */
@@ -192,29 +207,6 @@ async function servicesOf(pid: number): Promise<string[]> {
   }
   return found;
 }
-
-Deno.test("the own master key is changed by one command, and the next start opens with it", async () => {
-  const dataDir = await Deno.makeTempDir({ prefix: "purser-main-" });
-  const env = { DATA_DIR: dataDir, PORT: "0" };
-  try {
-    const first = await startService({ DATA_DIR: dataDir }, await taskArgs("start"));
-    await first.stop();
-    const before = await Deno.readTextFile(`${dataDir}/master_key`);
-    const rotated = await new Deno.Command(Deno.execPath(), {
-      args: await taskArgs("rotate-master-key"),
-      env,
-    }).output();
-    const said = new TextDecoder().decode(rotated.stdout);
-    equal(rotated.success, true, new TextDecoder().decode(rotated.stderr));
-    match(said, /secrets are under the new master key\.\nIt is in place\./);
-    notEqual(await Deno.readTextFile(`${dataDir}/master_key`), before);
-    await rejects(Deno.stat(`${dataDir}/master_key.next`), Deno.errors.NotFound);
-    const again = await startService({ DATA_DIR: dataDir }, await taskArgs("worker"), "working");
-    equal((await again.stop()).code, 0);
-  } finally {
-    await Deno.remove(dataDir, { recursive: true });
-  }
-});
 
 Deno.test("start refuses a database without its keys and names all that is missing or wrong", async () => {
   const { success, stderr } = await new Deno.Command(Deno.execPath(), {
