@@ -30,6 +30,8 @@ export interface Load {
 
 /** Longest wait for an answer; a request that has none by then is sent again. */
 const REQUEST_TIMEOUT_MS = 20_000;
+/** Until a request is sent again: without it clients would take the processors from what comes back. */
+const AGAIN_MS = 20;
 const BLOCKS_KEPT = 5;
 
 /** Sets clients to work. */
@@ -140,7 +142,10 @@ export async function insist(
   for (;; stats.repeats++) {
     await service.up();
     const answer = await once(service, apiKey, asked);
-    if (answer === null || answer.status === 503) continue;
+    if (answer === null || answer.status === 503) {
+      await new Promise((resolve) => setTimeout(resolve, AGAIN_MS));
+      continue;
+    }
     if (answer.status >= 500) throw new Error(`${asked.path}: ${answer.status} ${answer.text}`);
     if (answer.replayed) stats.replays++;
     return { status: answer.status, text: answer.text };
