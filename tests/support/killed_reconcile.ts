@@ -17,6 +17,33 @@ function killedOnce(context: WorkerContext, isOver: () => Promise<boolean>): Wor
   return { ...context, actor: { ...context.actor, at: Date.now() }, step };
 }
 
+/**
+ * The same context, whose process ends instead of taking a step once so many have changed or locked rows: behind one that
+ * did neither the database is as before it.
+ */
+function killedAfterChanges(context: WorkerContext, changes: number): WorkerContext {
+  let made = 0;
+  const step: WorkerContext["step"] = async (work, ...how) => {
+    if (made >= changes) throw new Error(KILLED);
+    let changed = false;
+    const result = await context.step(async (tx) => {
+      const result = await work(tx);
+      const [row] = await tx<{ changed: boolean }[]>`
+        select pg_current_xact_id_if_assigned() is not null as changed`;
+      changed = row.changed;
+      return result;
+    }, ...how);
+    if (changed) made++;
+    return result;
+  };
+  return { ...context, actor: { ...context.actor, at: Date.now() }, step };
+}
+
+/** Reconciles until so many steps have changed something; false where it came to its end before. Nothing else was paid. */
+export async function isKilledAfter(realm: TestRealm, changes: number): Promise<boolean> {
+  return await endsEarly(realm, (context) => killedAfterChanges(context, changes));
+}
+
 /** Reconciles until so many steps were taken; false where it came to its end before. Nothing else was paid. */
 export async function isKilled(
   realm: TestRealm,
@@ -33,10 +60,18 @@ export async function isKilledOnce(
   isOver: () => Promise<boolean>,
   stated: Statements = new Map(),
 ): Promise<boolean> {
+  return await endsEarly(realm, (context) => killedOnce(context, isOver), stated);
+}
+
+async function endsEarly(
+  realm: TestRealm,
+  killed: (context: WorkerContext) => WorkerContext,
+  stated: Statements = new Map(),
+): Promise<boolean> {
   const context = await workerContextOf(realm);
   const options = { gap: 50, back: 100, stated, answer: () => Promise.resolve(false) };
   try {
-    await reconcileRealm(killedOnce(context, isOver), options);
+    await reconcileRealm(killed(context), options);
     return false;
   } catch (error) {
     if ((error as Error).message !== KILLED) throw error;
