@@ -151,7 +151,8 @@ export interface SentAgain {
 
 /**
  * Counts the payments that are done, are sent again here, and that no block has, as deep as a payment must be below a height:
- * those with a nonce, and those whose coins the chain shows as unspent.
+ * those with a nonce, and those whose coins the chain shows as unspent. What lost its block because the cursor was put back
+ * waits until the scan has passed the height again.
  */
 export async function countSentAgain(
   db: Db,
@@ -168,8 +169,9 @@ export async function countSentAgain(
         select c.kept from coins c
         where c.chain = ${chain} and c.network = ${network} and c.kept is not null
           and c.spent_by is null and c.height is not null) l,
-      lateral (select hash, late_order_id from order_attempts where hash = l.hash offset 0) k
-    where ${isWanted(db)}`;
+      lateral (select hash, order_id, late_order_id from order_attempts where hash = l.hash offset 0) k,
+      lateral (select height from chain_orders where id = coalesce(k.late_order_id, k.order_id) offset 0) e
+    where e.height < ${settled} and ${isWanted(db)}`;
   return row;
 }
 

@@ -295,22 +295,23 @@ export async function selectOrphaned(db: Db, order: string): Promise<boolean> {
 }
 
 /**
- * Reads the mined attempts of orders that are done, and whose coins the chain shows as unspent again. A loss is not made
- * anew, nor what was told to be lost.
+ * Reads the mined attempts of orders that are done, and whose coins the chain shows as unspent again, oldest first, and those
+ * up to the order that was read last after all others. A loss is not made anew, nor what was told to be lost; nor is
+ * anything in quarantine, as a newer database may have been told so.
  */
 export async function selectLostPayments(
   db: Db,
-  of: { chain: string; network: string },
-  limit: number,
+  { chain, network }: { chain: string; network: string },
+  of: { limit: number; after: string | null },
 ): Promise<AttemptRow[]> {
   return await db<AttemptRow[]>`
     select order_id, attempt, plan, inputs, hash, raw, expires, fee, sent_at, outcome, cancels,
       borne_by, unreadable, dropped
     from order_attempts k where hash in (select c.kept from coins c
-      where c.chain = ${of.chain} and c.network = ${of.network} and c.kept is not null
-        and c.spent_by is null and c.height is not null)
+      where c.chain = ${chain} and c.network = ${network} and c.kept is not null
+        and c.spent_by is null and c.height is not null and not in_quarantine(c.ramp))
       and ${isWanted(db)}
-    order by order_id limit ${limit}`;
+    order by (order_id <= ${of.after}::uuid) is true, order_id limit ${of.limit}`;
 }
 
 /** A coin that is gone, whose spender no block has shown so far. */

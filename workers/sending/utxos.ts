@@ -37,6 +37,8 @@ const SPENDERLESS_MAX = 100;
 const RESENT_MAX = 20;
 /** Most calls of one search for spenders; each reads some hundred blocks. */
 const SEARCHES_MAX = 10;
+/** The order that a round sent again last, of networks that have more of them than one round sends. */
+const leftOff = new Map<string, string>();
 
 /** Verifies the next coins of a place; after the last coin it begins again with the first. */
 export async function verifyRound(
@@ -60,13 +62,20 @@ export async function verifyRound(
   await context.step((tx) => upsertRound(tx, place, last));
 }
 
-/** Sends payments again that were booked and whose block the chain has lost: the same bytes. */
+/**
+ * Sends payments again that were booked and whose block the chain has lost: the same bytes. Where there are more than one
+ * round sends, the next goes on behind them: the first may be refused for ever.
+ */
 async function resendLost(
   context: WorkerContext,
   chain: Chain,
   place: ChainNetwork,
 ): Promise<void> {
-  const lost = await reading(context.pool, (db) => selectLostPayments(db, place, RESENT_MAX));
+  const key = `${context.actor.realm.id} ${place.chain} ${place.network}`;
+  const of = { limit: RESENT_MAX, after: leftOff.get(key) ?? null };
+  const lost = await reading(context.pool, (db) => selectLostPayments(db, place, of));
+  if (lost.length < RESENT_MAX) leftOff.delete(key);
+  else leftOff.set(key, lost[lost.length - 1].order_id);
   for (const one of lost) {
     const signed = signedOf(one);
     const sent = { order: one.order_id, hash: signed.hash };
