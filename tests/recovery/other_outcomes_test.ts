@@ -148,12 +148,18 @@ Deno.test("a withdrawal on Ethereum that is DONE, whose block the chain loses, a
 });
 
 Deno.test("a withdrawal on Ethereum that is DONE, whose block the chain loses, and whose nonce one uses then that nothing here has made, is told to its user, and is not asked about for ever", async () => {
-  await using scene = await openLateScene();
+  await using fronts = openFronts();
+  await using scene = await openLateScene(fronts);
   const { funded, poller } = scene;
   const { id, hash, goBack } = await end(scene, { takes: true });
   const rival = await signCall(funded, { to: OUTSIDE, value: 1n });
   await goBack();
   await mineInstead(funded, rival, 60);
+  // The word of one node of two is not enough.
+  fronts.nodes[0].trick = ({ method }) => method === "eth_getTransactionCount" ? "0x0" : undefined;
+  for (let round = 0; round < 3; round++) await poller.advance();
+  deepEqual(await displacedOf(scene), [{ hash, state: "lost", told: null }]);
+  fronts.nodes[0].trick = () => undefined;
   for (let round = 0; round < 3; round++) await poller.advance();
   equal(await paidOut(scene), 1n);
   match(await quarantineOf(funded) ?? "none", /used our nonce .*, and nothing here knows of it$/);
