@@ -11,7 +11,7 @@ import type { Heard } from "../quorum.ts";
 import { RpcError } from "../rpc.ts";
 import { saidYes } from "./erc20.ts";
 import { GAS_FEE_TOKEN, GAS_NATIVE } from "./fees.ts";
-import { big, bytes, isCodeFault, toHex } from "./node_answers.ts";
+import { big, bytes, isCodeFault, isReverted, toHex } from "./node_answers.ts";
 
 /** The call of a transaction that nodes try. */
 export interface TriedCall {
@@ -124,12 +124,11 @@ async function attempted(ask: () => Promise<unknown>): Promise<unknown> {
     return await ask();
   } catch (error) {
     if (!(error instanceof RpcError)) throw error;
-    // First: a contract may say anything, also that funds are insufficient.
-    if (isCodeFault(error)) throw refused(error.message);
-    if (/insufficient (funds|balance)/i.test(error.message)) {
+    // A contract that reverts may say anything, also that funds are insufficient.
+    if (!isReverted(error) && /insufficient (funds|balance)|out ?of ?funds/i.test(error.message)) {
       throw new ChainError("insufficient", error.message);
     }
-    throw error;
+    throw isCodeFault(error) ? refused(error.message) : error;
   }
 }
 

@@ -125,7 +125,7 @@ const NODE_FAULTS = [
 ];
 
 /** Whether a contract ended its own execution. The rest of the message may be its words, which say nothing of the node. */
-function isReverted({ code, message }: { code: number; message: string }): boolean {
+export function isReverted({ code, message }: { code: number; message: string }): boolean {
   return code === 3 || /revert/i.test(message);
 }
 
