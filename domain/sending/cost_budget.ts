@@ -5,7 +5,8 @@
  */
 import type { ChainAsset } from "../chains/onchain_assets.ts";
 import type { Price } from "./fees.ts";
-import { toUnits } from "../money.ts";
+import type { WithdrawalRow } from "../../db/withdrawals/withdrawals.ts";
+import { add, compare, toUnits } from "../money.ts";
 import type { OrderCost } from "./chain_orders.ts";
 
 /**
@@ -33,14 +34,31 @@ export function budgetFor(
  * or its value is not known.
  */
 function stakeOf(
-  price: Price,
+  { units, slack, gas, fee }: Price,
   { asset, amount, maxFee }: { asset: ChainAsset; amount: string; maxFee: string | null },
-) {
-  const { units, slack, gas, fee } = price;
+): bigint | null {
   if (slack > 0n || fee === "0") return null;
-  const charged = toUnits(fee, asset.decimals);
-  const all = charged + toUnits(amount, asset.decimals);
-  const bound = maxFee === null ? all : toUnits(maxFee, asset.decimals);
-  const most = bound < all ? bound : all;
-  return gas === null ? most : units * most / charged;
+  const staked = leastOf(add(fee, amount), maxFee);
+  if (gas === null) return toUnits(staked, asset.decimals);
+  return units * toUnits(staked, asset.decimals) / toUnits(fee, asset.decimals);
+}
+
+/** What a withdrawal tells of its sender's stake: amounts in whole units of the asset, gas of its own. */
+export type Staked = Pick<WithdrawalRow, "charged" | "fee" | "gas" | "max_fee">;
+
+/** The most that a failure costs the sender of a withdrawal, in whole units of the asset. */
+export function mostKept({ charged, max_fee }: Pick<Staked, "charged" | "max_fee">): string {
+  return leastOf(charged, max_fee);
+}
+
+/** Whether its sender's stake, and no multiple of the charge, is the budget of a withdrawal on a chain with nonces. */
+export function isBoundBySender(row: Staked, budget: bigint, asset: ChainAsset): boolean {
+  if (compare(row.fee, "0") === 0) return false;
+  const staked = toUnits(mostKept(row), asset.decimals);
+  if (row.gas === null) return budget >= staked;
+  return budget >= toUnits(row.gas, asset.gas.decimals) * staked / toUnits(row.fee, asset.decimals);
+}
+
+function leastOf(all: string, maxFee: string | null): string {
+  return maxFee !== null && compare(maxFee, all) < 0 ? maxFee : all;
 }

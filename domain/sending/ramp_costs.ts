@@ -33,13 +33,15 @@ export async function noteRampCost(tx: Tx, order: OrderRow): Promise<void> {
 }
 
 /**
- * The part of an ended order that users have paid: the charge, or the whole cost where it moved
- * nothing and its sender bears that. So no customer uses up the day of others by failures at its own
- * cost.
+ * The part of an ended order that users have paid: the charge, or the cost within its budget where it
+ * moved nothing and its sender bears that. So no customer uses up the day of others by failures at its
+ * own cost.
  */
 async function paidFor(tx: Tx, order: OrderRow): Promise<string> {
   if (order.state !== "failed" || order.charged === "0") return order.charged;
-  return await isBorneByHouse(tx, order) ? "0" : order.fee!;
+  if (await isBorneByHouse(tx, order)) return "0";
+  const { budget, fee } = order;
+  return budget !== null && BigInt(budget) < BigInt(fee!) ? budget : fee!;
 }
 
 /**

@@ -10,6 +10,7 @@ import type { ChainAsset } from "../chains/onchain_assets.ts";
 import { counterparty, type InternalMove, postMoves } from "../ledger/posting.ts";
 import { add, compare, fromUnits, isNegative, negate, subtract, toUnits } from "../money.ts";
 import type { OrderRow } from "../sending/chain_orders.ts";
+import { mostKept } from "../sending/cost_budget.ts";
 
 /** A chain's fee and whether it was paid in the asset itself. */
 export interface Cost {
@@ -146,8 +147,7 @@ export function costOf(row: WithdrawalRow, order: OrderRow, asset: ChainAsset): 
  * sender's own bound.
  */
 function keptOf(row: WithdrawalRow, cost: Cost, asset: ChainAsset): string {
-  const { charged, max_fee: bound } = row;
-  const most = bound !== null && compare(bound, charged) < 0 ? bound : charged;
+  const most = mostKept(row);
   const worth = cost.own ? cost.amount : convertedAsCharged(row, cost, asset);
   return compare(worth, most) < 0 ? worth : most;
 }

@@ -186,7 +186,7 @@ create trigger order_attempts_quarantined before update of raw on order_attempts
 comment on table order_attempts is 'Everything ever planned and signed for an order; bytes are stored before their first broadcast.';
 comment on column order_attempts.sent_at is 'Written before the first broadcast: from then on the bytes may be anywhere.';
 comment on column order_attempts.cancels is 'Moves nothing: once it is mined, nothing else of the order can be.';
-comment on column order_attempts.borne_by is 'Who bears its cost where it moves nothing: the house, unless the destination caused the cancellation.';
+comment on column order_attempts.borne_by is 'Who bears its cost where it moves nothing: the house, unless the destination caused the cancellation, or what the sender pays at most.';
 comment on column order_attempts.unreadable is 'Found on the chain, and its bytes tell no plan: nothing can replace it.';
 comment on column order_attempts.dropped is 'Proven never to be mined.';
 comment on column order_attempts.proof is 'Consumed: another transaction took an input, as deep as a deposit must be. Expired: the final chain is beyond its last point and does not have it. Orphaned: it spends what a dropped transaction should have made. Unsigned: the plan was given up.';

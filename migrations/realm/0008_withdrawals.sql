@@ -123,6 +123,10 @@ begin
         where o.id = new.order_id and b.purpose = 'batch' and b.charged > 0), new.cost) as cost) c
       cross join lateral (select case
       when new.status = 'DONE' and new.cost is not null then c.cost - new.fee + new.returned
+      -- A failure costs its sender no more than the charge, and than its own bound; one that the house canceled, nothing.
+      when new.status = 'FAILED' and new.cost is not null then greatest(c.cost - case when exists (
+        select from order_attempts t where (t.order_id, t.hash, t.borne_by) = (new.order_id, new.hash, 'house')) then 0
+        else least(new.charged, new.max_fee) end, 0)
       when new.status = 'CANCELED' and exists (select from chain_orders o where o.id = new.order_id
         and o.nonce is not null and o.hash is not null) then new.fee else 0 end as lost) x
     where a.id = new.account and x.lost <> 0

@@ -31,16 +31,25 @@ export async function openFaultyRamp(
 /** Has a slow withdrawal overtaken by the price, with another one behind it for a long time. */
 export async function overtaken(
   funded: FundedRamp,
-  { to, between = () => {}, asSent = 10n, times = 25n }: {
+  { to, between = () => {}, asSent = 10n, times = 25n, isBound = false }: {
     to: string;
     between?: () => unknown;
     /** The price when it is sent, and later. */
     asSent?: bigint;
     times?: bigint;
+    /** Whether the slow one's user pays no more than its fee at the time. */
+    isBound?: boolean;
   },
 ): Promise<[string, string]> {
   await raisePrice(funded, 10n);
-  const slow = await funded.withdraw("1", { destination: { address: to }, fee: { speed: "slow" } });
+  const { body: fee } = await funded.realm.admin.send(
+    "GET",
+    `/v1/withdrawals/estimate?account=${funded.account}&address=${to}&amount=1&speed=slow`,
+  );
+  const slow = await funded.withdraw("1", {
+    ...{ destination: { address: to }, fee: { speed: "slow" } },
+    ...(isBound ? { max_fee: fee } : {}),
+  });
   if (asSent !== 10n) await raisePrice(funded, asSent);
   await funded.advance();
   await raisePrice(funded, times);

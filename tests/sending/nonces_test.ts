@@ -277,6 +277,23 @@ Deno.test("a withdrawal that can pay the price, and not the eighth more that rep
   await canceledFor(funded, slow, fast);
 });
 
+Deno.test("a withdrawal whose sender pays less than the price is canceled for those behind it at the sender's cost, up to its bound", async () => {
+  await using funded = await openFundedRamp();
+  const [slow, fast] = await overtaken(funded, { to: TRAP, isBound: true });
+  await rounds(funded, 25n);
+  await canceledFor(funded, slow, fast);
+  const [failed, paid] = [await funded.read(slow), await funded.read(fast)];
+  const kept = toUnits(failed.max_fee, 18);
+  const { account, fees } = await funded.books();
+  equal(toUnits(account, 18), 9n * COIN - kept - toUnits(chargeOf(paid), 18));
+  ok(toUnits(fees, 18) < 0n, "what it cost beyond that is the house's");
+  const noted =
+    "select lost::text from holder_losses join accounts a using (holder) where a.id = $1";
+  const [{ lost }] = await rowsOf<{ lost: string }>(funded.realm, noted, [funded.account]);
+  equal(toUnits(lost, 18), -toUnits(fees, 18));
+  await agree(funded);
+});
+
 Deno.test("a speed-up that one of two nodes refuses is made as it stands, and the sent attempt is followed to its end", async () => {
   const { funded, faulty } = await openFaultyRamp({ beside: true });
   await using _faulty = faulty;

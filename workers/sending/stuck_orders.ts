@@ -6,6 +6,8 @@
 import { countFills, selectBlocking, selectDone, selectGaps } from "../../db/sending/nonces.ts";
 import { insertAttempt, selectAttempts } from "../../db/sending/order_attempts.ts";
 import { reading } from "../../db/transaction.ts";
+import { selectWithdrawal } from "../../db/withdrawals/withdrawals.ts";
+import { resolveChainAsset } from "../../domain/chains/onchain_assets.ts";
 import { type AttemptRow, fillNonce, type OrderRow } from "../../domain/sending/chain_orders.ts";
 import { ChainError } from "../chains/chain.ts";
 import { feeOf, type Plan, writePlan } from "../chains/outgoing.ts";
@@ -27,6 +29,7 @@ import {
   noteError,
   requestReplacement,
 } from "../../domain/sending/order_states.ts";
+import { isBoundBySender } from "../../domain/sending/cost_budget.ts";
 import { PURPOSE_RULES } from "../../domain/sending/order_purposes.ts";
 
 /**
@@ -51,6 +54,10 @@ interface Cancellation {
 }
 const UNTAKEN: Cancellation = { error: "no node takes it", borneBy: "house" };
 const OVERTAKEN: Cancellation = { error: "others wait behind it", borneBy: "house" };
+const UNDERBID: Cancellation = {
+  error: "its sender pays less than the price, and others wait behind it",
+  borneBy: "sender",
+};
 const EMPTIED: Cancellation = {
   error: "nothing is left for it",
   borneBy: "house",
@@ -88,6 +95,7 @@ async function relieve(
   if (need === null) return;
   if (!work.chain.traits.replaceable) return await createCpfp(work, order);
   if (need === "refused") return await cancelSent(work, order, REFUSED);
+  if (need === "underbid") return await cancelSent(work, order, UNDERBID);
   if (need === "cancel") return await cancelSent(work, order, OVERTAKEN);
   await stepInTurn(work, (tx, current) => requestReplacement(tx, current, "fast"));
 }
@@ -121,13 +129,13 @@ async function isForgotten(work: OrderWork, order: OrderRow): Promise<boolean> {
  * than the present fee, or a cancellation, if it cannot be planned again at that fee. The house bears
  * the cost of a replacement beyond the charged fee, within the order's budget and the limit for the
  * customer, and the cost of a cancellation that only the fee causes. If the destination refuses by
- * now, the sender bears that cost.
+ * now, or the sender stakes less than the fee, the sender bears that cost.
  */
 async function needOf(
   work: OrderWork,
   order: OrderRow,
   age: number,
-): Promise<"haste" | "refused" | "cancel" | null> {
+): Promise<"haste" | "refused" | "underbid" | "cancel" | null> {
   const { context, chain } = work;
   if (chain.nonces === null || order.nonce === null || order.state !== "sent") return null;
   const since = context.actor.at - BLOCKING_AFTER_MS;
@@ -152,8 +160,19 @@ async function needOf(
     if (error.fault === "insufficient" || error.fault === "unsupported") return null;
     if (error.fault !== "refused" && error.fault !== "exceeded") throw error;
     if (age <= STUCK_AFTER_MS) return null;
-    return error.fault === "refused" ? "refused" : "cancel";
+    if (error.fault === "refused") return "refused";
+    return await isUnderbid(work, order) ? "underbid" : "cancel";
   }
+}
+
+/** Whether the fee is above what the sender of a withdrawal stakes, by its own bound or for lack of more. */
+async function isUnderbid({ context: { pool } }: OrderWork, order: OrderRow): Promise<boolean> {
+  if (order.purpose !== "withdrawal" || order.reference_id === null) return false;
+  return await reading(pool, async (db) => {
+    const row = await selectWithdrawal(db, order.reference_id!);
+    if (row === null) return false;
+    return isBoundBySender(row, BigInt(order.budget!), await resolveChainAsset(db, row.asset));
+  });
 }
 
 /**
