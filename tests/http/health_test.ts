@@ -129,8 +129,8 @@ Deno.test("a network that nothing is left on is read no more, and makes no servi
   await rowsOf(
     realm,
     `insert into solvency (asset, testnet, assets, height, liabilities, fees, pending, sending, drift, solvent, stopped,
-       checked_at)
-     select 'T' || n, false, 0, 1, 0, 0, 0, 0, 0, true, false, now() from generate_series(1, 2000) n`,
+       provisional, checked_at)
+     select 'T' || n, false, 0, 1, 0, 0, 0, 0, 0, true, false, false, now() from generate_series(1, 2000) n`,
   );
   deepEqual(await told(), ["degraded", false]);
   equal((await realm.admin.send("DELETE", path)).status, 200);

@@ -31,9 +31,9 @@ async function insolvent({ realm }: FundedRamp) {
     rowsOf(
       realm,
       `insert into solvency (asset, testnet, assets, height, liabilities, fees, pending, sending,
-          drift, solvent, stopped, checked_at)
+          drift, solvent, stopped, provisional, checked_at)
         values ('ETH', false, 10 - $1::boolean::integer, 1, 10, 0, 0, 0,
-          -$1::boolean::integer, not $1, $1, now())
+          -$1::boolean::integer, not $1, $1, false, now())
         on conflict (asset, testnet) do update set assets = excluded.assets, drift = excluded.drift,
           solvent = excluded.solvent, stopped = excluded.stopped`,
       [stopped],
