@@ -3968,7 +3968,7 @@ CREATE OR REPLACE FUNCTION is_provisional(p_asset text, p_testnet boolean)
  LANGUAGE sql
  STABLE
 AS $function$
-  select exists (select from ramps r join accounts a on a.id = r.account
+  select exists (select from ramps r, lateral (select asset, testnet from accounts where id = r.account offset 0) a
     where ((a.asset, a.testnet) = (p_asset, p_testnet) or not p_testnet and exists (select from fungible_tokens t
         where t.account = r.account and t.symbol = p_asset and t.status = 'registered'))
       and (r.quarantined is not null or exists (select from chain_cursors c

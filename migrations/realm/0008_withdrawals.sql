@@ -365,7 +365,7 @@ create trigger write_offs_append_only before update or delete or truncate on wri
 
 -- Whether bookings of an asset wait for a reconciliation, or for a rescan of a chain that halted.
 create function is_provisional(p_asset text, p_testnet boolean) returns boolean language sql stable as $$
-  select exists (select from ramps r join accounts a on a.id = r.account
+  select exists (select from ramps r, lateral (select asset, testnet from accounts where id = r.account offset 0) a
     where ((a.asset, a.testnet) = (p_asset, p_testnet) or not p_testnet and exists (select from fungible_tokens t
         where t.account = r.account and t.symbol = p_asset and t.status = 'registered'))
       and (r.quarantined is not null or exists (select from chain_cursors c

@@ -145,6 +145,7 @@ async function makesTransfersOnce(fixture: ExchangeFixture): Promise<void> {
   deepEqual(rest, {
     ...{ ramp, kind: "deposit", account: funded.account, asset: "ETH", value: "1" },
     ...{ status: "PROCESSING", reason: null, hash: null, deposit: null, withdrawal: null },
+    max_fee: null,
     exchange: {
       ...{ currency: "ETH", network: "ETH" },
       ...{ reference: null, status: null, amount: null, fee: null },
