@@ -6,7 +6,7 @@
  *
  * @module
  */
-import { chooseGenerator } from "./load.ts";
+import { chooseGenerator, transfersOf } from "./load.ts";
 import { median } from "./processes.ts";
 import { verdictOf } from "./report.ts";
 import { makeRealm, removeStand, send, startService, startStand } from "./stand.ts";
@@ -64,7 +64,7 @@ export async function benchEvents(
       many: 1,
       seconds: asked.seconds,
     } as const;
-    const run = async () => (await generator.run(service.port, realm, load)).requests;
+    const run = async () => transfersOf(await generator.run(service.port, realm, load), load);
     const hook = { url: receiver.url, events: ["transaction.created"] };
     const created = () => send(service, realm.key, "/v1/webhooks", hook);
     const quiet = async () => {

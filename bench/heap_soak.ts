@@ -91,7 +91,7 @@ export async function benchHeapSoak(
     );
     await new Promise((resolve) => setTimeout(resolve, QUIET_S * 1000));
     report(name, samples, await residentMib(service.pid));
-    await proveSound(stand, service, [realm]);
+    await proveSound(stand, { service, generator }, [realm]);
   } finally {
     await service.stop();
     await receiver.close();

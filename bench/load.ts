@@ -25,6 +25,21 @@ export interface Generator {
   /** Its name, and whether its percentiles are of the times as they were. */
   readonly name: string;
   run(port: number, target: Target, load: Load): Promise<LoadFigures>;
+  /** What all runs until now were answered, for one target. */
+  heard(target: Target): Heard;
+}
+
+/** What callers were told. */
+export interface Heard {
+  /** Transfers in requests that were answered well: each of them says that it was posted. */
+  transfers: number;
+  /** Requests that were refused, or not answered. */
+  failed: number;
+}
+
+/** Transfers of a run that callers were told of as posted: a refusal costs a service less, and is none. */
+export function transfersOf({ requests, failed }: LoadFigures, { many }: Load): number {
+  return Math.max(0, requests - failed) * many;
 }
 
 const LUA = new URL("load.lua", import.meta.url).pathname;
@@ -45,13 +60,28 @@ export async function chooseGenerator(
   if (asked.wrk && !useWrk) throw new Error("wrk is not installed: leave --wrk out");
   const lists = new Map<string, Promise<string>>();
   let corrected = false;
+  const send = useWrk ? withWrk : withOwn;
+  const told = new Map<string, Heard>();
   return {
     get name() {
       if (!useWrk) return "bench/generator.ts";
       return corrected ? "wrk (some times corrected by it)" : "wrk (times as they were)";
     },
-    run: useWrk ? withWrk : withOwn,
+    async run(port, target, load) {
+      const figures = await send(port, target, load);
+      const { transfers, failed } = heard(target);
+      told.set(target.id, {
+        transfers: transfers + transfersOf(figures, load),
+        failed: failed + figures.failed,
+      });
+      return figures;
+    },
+    heard,
   };
+
+  function heard({ id }: Target): Heard {
+    return told.get(id) ?? { transfers: 0, failed: 0 };
+  }
 
   async function withWrk(port: number, target: Target, load: Load): Promise<LoadFigures> {
     const { connections, seconds, how, many } = load;

@@ -1,5 +1,5 @@
 /** Runs one line of the table once, and reads its cost. @module */
-import type { Generator } from "./load.ts";
+import { type Generator, transfersOf } from "./load.ts";
 import { cpuSeconds } from "./processes.ts";
 import type { Figures, Row } from "./report.ts";
 import { type BenchRealm, countRollbacks, type Service, type Stand } from "./stand.ts";
@@ -19,10 +19,10 @@ export async function measure(field: Field, row: Row, services: Service[]): Prom
   const { stand, generator, yardsticks } = field;
   const realm = row.realm ?? field.realm;
   const before = await readCounters(stand, services);
-  let requests = 0, failed = 0, seconds = 0, p50 = 0, p99 = 0, max = 0, lost = 0;
+  let transfers = 0, failed = 0, seconds = 0, p50 = 0, p99 = 0, max = 0, lost = 0;
   if (row.yardstick !== undefined) {
     const run = await yardsticks[row.yardstick.of].run(row.yardstick);
-    ({ requests, failed, seconds, p50, p99, max } = run);
+    ({ requests: transfers, failed, seconds, p50, p99, max } = run);
     lost = run.retries;
   } else {
     const load = row.load!;
@@ -31,7 +31,7 @@ export async function measure(field: Field, row: Row, services: Service[]): Prom
       services.map(({ port }) => generator.run(port, realm, { ...load, connections })),
     );
     for (const run of runs) {
-      requests += run.requests * load.many;
+      transfers += transfersOf(run, load);
       failed += run.failed;
       seconds = Math.max(seconds, run.seconds);
       p50 = Math.max(p50, run.p50);
@@ -44,7 +44,7 @@ export async function measure(field: Field, row: Row, services: Service[]): Prom
   const service = after.service - before.service;
   const postgres = after.postgres - before.postgres;
   return {
-    rate: requests / seconds,
+    rate: transfers / seconds,
     ratio: NaN,
     p50,
     p99,
@@ -52,7 +52,7 @@ export async function measure(field: Field, row: Row, services: Service[]): Prom
     failed,
     service: service / seconds,
     postgres: postgres / seconds,
-    cost: (service + postgres) / requests * 1e6,
+    cost: (service + postgres) / transfers * 1e6,
     lost,
   };
 }

@@ -62,7 +62,7 @@ export function rowsOf(seconds: number, large: BenchRealm): Row[] {
 
 /** The names of all rows, where the large realm has so many accounts. */
 export function rowNames(accounts: number): string[] {
-  const none = { id: "", schema: "", key: "", admin: "", application: "", realmKey: "" };
+  const none = { id: "", schema: "", key: "", admin: "", application: "", realmKey: "", begun: 0 };
   return rowsOf(0, { ...none, accounts: Array(accounts).fill("") }).map(({ name }) => name);
 }
 

@@ -237,7 +237,7 @@ async function compareOlder(asked: Asked): Promise<void> {
   const rows = rowsOf(asked.seconds, built.large).filter(({ name }) => names.includes(name));
   await table(built, rows, once);
   await benchBatches(built);
-  await proveSound(built.stand, built.service, [built.realm]);
+  await proveSound(built.stand, built, [built.realm]);
 }
 
 /** Parts that build their own stands. */
@@ -285,7 +285,7 @@ async function main(): Promise<void> {
     const many = asked.only === undefined || asked.only.includes("accounts");
     await using built = await build(asked, undefined, many ? MANY_ACCOUNTS : ACCOUNTS);
     await compare(built, asked);
-    await proveSound(built.stand, built.service, [built.realm, built.large]);
+    await proveSound(built.stand, built, [built.realm, built.large]);
     if (asked.keep !== undefined) await keep(built.stand, asked.keep, built);
   }
   if (asked.only !== undefined) return;

@@ -3,7 +3,7 @@
  * times of transfers stay as they are. @module
  */
 import { openProgress } from "../progress.ts";
-import { chooseGenerator, type Generator, type Load } from "./load.ts";
+import { chooseGenerator, type Generator, type Load, transfersOf } from "./load.ts";
 import { residentMib, shareMib } from "./memory.ts";
 import { median, treeOf } from "./processes.ts";
 import { verdictOf } from "./report.ts";
@@ -108,7 +108,7 @@ export async function benchSoak(asked: SoakOptions): Promise<void> {
       if (samples.length >= SAMPLES_MIN) console.log(reportOf(samples, load));
     }
     if (asked.picture !== undefined) await draw(samples, asked.picture);
-    await proveSound(stand, serving, [realm]);
+    await proveSound(stand, { service: serving, generator }, [realm]);
   } finally {
     for (const half of halves) await half.stop();
     await removeStand(stand, folder);
@@ -129,13 +129,11 @@ async function soak(
   progress.part("Under load", count, "runs");
   const begun = performance.now();
   while (samples.length < count) {
-    const { requests, failed, seconds, p50, p99 } = await generator.run(
-      field.serving.port,
-      field.realm,
-      load,
-    );
+    const run = await generator.run(field.serving.port, field.realm, load);
+    const { failed, seconds, p50, p99 } = run;
     const minute = (performance.now() - begun) / 60_000;
-    samples.push({ minute, rate: requests / seconds, failed, p50, p99, ...await readSizes(field) });
+    const rate = transfersOf(run, load) / seconds;
+    samples.push({ minute, rate, failed, p50, p99, ...await readSizes(field) });
     progress.add(1);
   }
   progress.end();

@@ -1,7 +1,8 @@
 /**
  * Whether what the rows left is sound: `deno task audit` and `deno task verify` as users run them, over each realm that
- * was under load. @module
+ * was under load; and whether every transfer that callers were told of is in it. @module
  */
+import type { Generator, Heard } from "./load.ts";
 import {
   type BenchRealm,
   countTransactions,
@@ -15,10 +16,13 @@ import {
 /** How long the hash chain may take to link what the rows have left. */
 const LINKED_MAX_MS = 120_000;
 
-/** Prints a line for each realm; a realm that is not sound lets the bench fail. */
+/**
+ * Prints a line for each realm; a realm that is not sound lets the bench fail, and so does a request that was refused, or a
+ * transfer that was answered and not posted.
+ */
 export async function proveSound(
   stand: Stand,
-  service: Service,
+  { service, generator }: { service: Service; generator: Pick<Generator, "heard"> },
   realms: readonly BenchRealm[],
 ): Promise<void> {
   for (const realm of new Set(realms)) {
@@ -32,7 +36,8 @@ export async function proveSound(
     const count = await countTransactions(stand, realm);
     const isWhole = verified.startsWith(`ok: ${count} transactions and `);
     const wrong = [unlinked, audited, isWhole ? null : `verify: ${verified}`]
-      .filter((one) => one !== null);
+      .filter((one) => one !== null)
+      .concat(falselyHeard(generator.heard(realm), count - realm.begun));
     const seconds = ((performance.now() - begin) / 1000).toFixed(1);
     const result = wrong.length > 0
       ? `**FAILED**: ${wrong.join("; ")}`
@@ -42,6 +47,17 @@ export async function proveSound(
     );
     if (wrong.length > 0) Deno.exitCode = 1;
   }
+}
+
+/**
+ * What callers were told and is not so. More may be posted than they heard of: a generator leaves requests when its time
+ * is up.
+ */
+export function falselyHeard({ transfers, failed }: Heard, posted: number): string[] {
+  return [
+    ...(failed > 0 ? [`${failed} requests were refused or not answered`] : []),
+    ...(posted < transfers ? [`${transfers} transfers were answered, ${posted} posted`] : []),
+  ];
 }
 
 /** Waits until every transaction has its link in the hash chain; says what is left after that. */

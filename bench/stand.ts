@@ -23,6 +23,8 @@ export interface BenchRealm {
   realmKey: string;
   /** Virtual accounts of one currency, each with the same total. */
   accounts: string[];
+  /** Transactions that these were made with. */
+  begun: number;
 }
 
 /** A serving process. */
@@ -237,7 +239,8 @@ export async function makeRealm(
   const application = realm["x-api-key"];
   const realmKey = realm.realm_key;
   const admin = realm.admin.id;
-  return { id: realm.id, schema, key, admin, application, realmKey, accounts: ids };
+  const made = { id: realm.id, schema, key, admin, application, realmKey, accounts: ids, begun: 0 };
+  return { ...made, begun: await countTransactions(stand, made) };
 }
 
 /**

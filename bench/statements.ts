@@ -21,7 +21,16 @@ export async function benchStatements(field: Field, seconds: number): Promise<vo
 }
 
 /** Cores of PostgreSQL that statements take, by their texts. */
-type Shares = ReadonlyMap<string, number>;
+export type Shares = ReadonlyMap<string, number>;
+
+/** The shares of several times of the same length, taken together. */
+export function meanOf(times: readonly Shares[]): Shares {
+  const sums = new Map<string, number>();
+  for (const shares of times) {
+    for (const [text, share] of shares) sums.set(text, (sums.get(text) ?? 0) + share);
+  }
+  return new Map([...sums].map(([text, sum]) => [text, sum / times.length]));
+}
 
 /** Reads every so often what PostgreSQL's sessions run, and how much of a processor they have used. */
 export function watchStatements(
@@ -46,7 +55,7 @@ export function watchStatements(
   };
 
   async function watch(): Promise<number> {
-    while (!over) {
+    for (let isLast = false;; isLast = over) {
       for (const { pid, query } of await sessions(field)) {
         const now = await secondsOf(pid);
         const more = now - (last.get(pid) ?? now);
@@ -54,9 +63,9 @@ export function watchStatements(
         const text = query.replaceAll(/\s+/g, " ").trim().slice(0, 100);
         used.set(text, (used.get(text) ?? 0) + more);
       }
+      if (isLast) return performance.now(); // what was used up to the end is counted
       await new Promise((resolve) => setTimeout(resolve, everyMs));
     }
-    return performance.now();
   }
 }
 

@@ -1,8 +1,10 @@
 /** The realm that the bench leaves behind, examined as its readers are told to. @module */
 import { equal, match, ok } from "node:assert/strict";
+import { transfersOf } from "../../bench/load.ts";
 import { type Figures, show } from "../../bench/report.ts";
 import { reportOf, type Sample } from "../../bench/soak.ts";
-import { printStatements } from "../../bench/statements.ts";
+import { falselyHeard } from "../../bench/soundness.ts";
+import { meanOf, printStatements } from "../../bench/statements.ts";
 import { freePort } from "../support/ports.ts";
 import { taskArgs } from "../support/tasks.ts";
 
@@ -123,6 +125,21 @@ Deno.test("a row misses its figure where the service takes more of the processor
   const missed = /MISSED\*\*: single: 60\.0 us of service, must 50/;
   match(show([row], [[figures]], how), missed);
   ok(!missed.test(show([row], [[{ ...figures, service: 0.5 }]], how)));
+});
+
+Deno.test("refused requests are no transfers, and a bench fails where one was refused, or answered and not posted", () => {
+  const load = { connections: 4, how: "uniform", many: 1000, seconds: 1 } as const;
+  const run = { requests: 10, failed: 4, seconds: 1, p50: 1, p99: 1, max: 1 };
+  equal(transfersOf(run, load), 6000);
+  equal(falselyHeard({ transfers: 6000, failed: 0 }, 6000 + load.many).length, 0);
+  match(falselyHeard({ transfers: 6000, failed: 0 }, 5999).join(), /6000 .* answered, 5999 posted/);
+  match(falselyHeard({ transfers: 6000, failed: 4 }, 6000).join(), /^4 requests were refused/);
+});
+
+Deno.test("a statement's share is that of the turns in which the service is under load", () => {
+  const shares = meanOf([new Map([["a", 0.5], ["b", 0.2]]), new Map([["a", 0.3]])]);
+  equal(shares.get("a"), 0.4);
+  equal(shares.get("b"), 0.1);
 });
 
 Deno.test("a bench fails where a statement beside the posting takes more than a third of a core", () => {
