@@ -105,14 +105,15 @@ export async function selectAssigned(
 ): Promise<{ address: string; account: string }[]> {
   const given = JSON.stringify(addresses);
   return await db<{ address: string; account: string }[]>`
-    select address, account from (
-      select address, coalesce(target_account, ramp) as account, 0 as rank, id from addresses
-      where address in (select jsonb_array_elements_text(${given}::text::jsonb))
-      union all
-      select address, account, 1, id from external_addresses
-      where deleted_at is null
-        and address in (select jsonb_array_elements_text(${given}::text::jsonb))) found
-    order by rank, id`;
+    select f.address, f.account
+    from (select distinct jsonb_array_elements_text(${given}::text::jsonb) as address) g,
+      lateral (
+        select address, coalesce(target_account, ramp) as account, 0 as rank, id from addresses
+        where address = g.address
+        union all
+        select address, account, 1, id from external_addresses
+        where deleted_at is null and address = g.address offset 0) f
+    order by f.rank, f.id`;
 }
 
 /** Counts the addresses that a customer has linked, and those of one of its users, up to a number. */

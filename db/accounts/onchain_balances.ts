@@ -103,10 +103,12 @@ export async function selectOnchainBalances(
   addresses: readonly string[],
 ): Promise<OnchainBalanceRow[]> {
   return await db<OnchainBalanceRow[]>`
-    select address, contract, amount::text as amount, height::float8 as height,
-      nonce::float8 as nonce
-    from onchain_balances where chain = ${place.chain} and network = ${place.network}
-      and address in (select jsonb_array_elements_text(${db.json([...addresses])}))`;
+    select b.address, b.contract, b.amount::text as amount, b.height::float8 as height,
+      b.nonce::float8 as nonce
+    from (select distinct jsonb_array_elements_text(${db.json([...addresses])}) as address) g,
+      lateral (select address, contract, amount, height, nonce from onchain_balances
+        where chain = ${place.chain} and network = ${place.network} and address = g.address
+        offset 0) b`;
 }
 
 /** Stores balances; one read at a lower height never replaces one read higher. */

@@ -77,8 +77,8 @@ export async function selectPassed(
     select p.ramp, p.derivation_key as index, p.address from passed_addresses p
     where p.chain = ${place.chain} and p.network = ${place.network}
       and p.address in (select jsonb_array_elements_text(${db.json([...addresses])}))
-      and not exists (select from addresses a where a.chain = p.chain and a.network = p.network
-        and a.address = p.address)
+      and (select true from addresses a where a.chain = p.chain and a.network = p.network
+        and a.address = p.address limit 1) is null
     order by p.ramp, p.derivation_key`;
 }
 
@@ -93,7 +93,9 @@ export async function selectUnshared(db: Db, limit: number): Promise<string[]> {
 export async function markShared(tx: Tx, addresses: readonly string[]): Promise<void> {
   await tx`
     update reserved_addresses set shared = true
-    where address in (select jsonb_array_elements_text(${tx.json([...addresses])}))`;
+    where ctid = any (array(
+      select f.ctid from jsonb_array_elements_text(${tx.json([...addresses])}) g,
+        lateral (select ctid from reserved_addresses where address = g offset 0) f))`;
 }
 
 /** Forgets of some addresses that the directory of the installation has them; gives their number. */

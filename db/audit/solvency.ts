@@ -262,8 +262,9 @@ export async function selectUnproven(
   return await db<UnprovenRow[]>`
     select d.hash, d.index, d.address, d.amount::text as amount, d.block::integer as block,
       d.block_hash, d.sender
-    from deposits d join addresses o using (chain, network, address)
-    where d.chain = ${of.chain} and d.network = ${of.network} and d.asset = ${of.asset}
+    from deposits d, lateral (select chain, network from addresses
+      where address = d.address offset 0) o
+    where (o.chain, o.network) = (d.chain, d.network) and d.chain = ${of.chain} and d.network = ${of.network} and d.asset = ${of.asset}
       and d.status = 'PENDING' and d.block <= ${of.height} order by d.id limit ${limit}`;
 }
 
@@ -287,7 +288,7 @@ export async function selectUnbooked(
     select o.id as "order", o.hash, o.height, o.amount::text as amount, o.sender as "from",
       o.request -> 'payments' -> 0 ->> 'to' as "to"
     from sweeps s join chain_orders o on o.id = s.order_id
-    where s.state = 'sweeping' and o.chain = ${of.chain} and o.network = ${of.network}
+    where s.chain = ${of.chain} and s.network = ${of.network} and s.state = 'sweeping' and o.chain = ${of.chain} and o.network = ${of.network}
       and o.contract = ${of.contract} and o.state in ('sent', 'mined', 'done')
       and o.amount is not null order by o.id limit ${limit}`;
 }
@@ -309,7 +310,7 @@ export async function sumLiabilities(
 export async function selectLoss(tx: Tx, of: AssetName): Promise<string> {
   const [row] = await tx<{ loss: string }[]>`
     select coalesce(-sum(total), 0)::text as loss from accounts
-    where asset = ${of.asset} and testnet = ${of.testnet} and system = 'fees'`;
+    where asset = ${of.asset} and testnet = ${of.testnet} and type = 'system' and system = 'fees'`;
   return row.loss;
 }
 

@@ -26,10 +26,8 @@ export async function selectForeign(
   digests: readonly string[],
 ): Promise<string[]> {
   const rows = await db<{ digest: string }[]>`
-    select encode(digest, 'hex') as digest from own_addresses
-    where realm <> ${realm} and digest in
-      (select decode(d, 'hex') from jsonb_array_elements_text(${
-    JSON.stringify(digests)
-  }::text::jsonb) d)`;
+    select d as digest from jsonb_array_elements_text(${JSON.stringify(digests)}::text::jsonb) d,
+      lateral (select realm from own_addresses where digest = decode(d, 'hex') offset 0) o
+    where o.realm <> ${realm}`;
   return rows.map(({ digest }) => digest);
 }

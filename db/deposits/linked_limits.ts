@@ -26,11 +26,13 @@ export async function selectLinkUse(
     select e.id, e.address, e.account, a.owner, e.paused_at is not null as paused,
       (select count(*)::integer from (select from deposits d
         where d.account = e.account and d.id > ${since} limit ${max + 1}) n) as recorded
-    from external_addresses e join accounts a on a.id = e.account
-    where e.chain = ${chain} and e.network = ${network} and e.deleted_at is null
-      and e.address in (select jsonb_array_elements_text(${tx.json([...addresses])}))
-      and not exists (select from addresses o
-        where (o.chain, o.network, o.address) = (e.chain, e.network, e.address))
+    from (select distinct jsonb_array_elements_text(${tx.json([...addresses])}) as address) g,
+      lateral (select id, address, account, paused_at, chain, network from external_addresses
+        where address = g.address and deleted_at is null offset 0) e,
+      lateral (select owner from accounts where id = e.account offset 0) a
+    where e.chain = ${chain} and e.network = ${network}
+      and (select true from addresses o
+        where (o.chain, o.network, o.address) = (e.chain, e.network, e.address) limit 1) is null
     order by e.id`;
 }
 

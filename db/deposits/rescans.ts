@@ -91,12 +91,14 @@ export async function selectFound(
     select g.hash, g.index, g.address, d.id as deposit, u.id as unmatched
     from jsonb_to_recordset(${db.json(transfers as never)})
         g(hash text, index integer, address text)
-      left join lateral (select x.id from deposits x where x.hash = g.hash and x.index = g.index
-        and x.chain = ${chain} and x.network = ${network}
-        and (x.index <> -2 or x.address = g.address) offset 0) d on true
-      left join lateral (select x.id from unmatched_deposits x where x.hash = g.hash
-        and x.index = g.index and x.chain = ${chain} and x.network = ${network}
-        and (x.index <> -2 or x.address = g.address) offset 0) u on true`;
+      left join lateral (select x.id, x.chain, x.network from deposits x
+        where x.hash = g.hash and x.index = g.index
+        and (x.index <> -2 or x.address = g.address) offset 0) d
+        on d.chain = ${chain} and d.network = ${network}
+      left join lateral (select x.id, x.chain, x.network from unmatched_deposits x
+        where x.hash = g.hash and x.index = g.index
+        and (x.index <> -2 or x.address = g.address) offset 0) u
+        on u.chain = ${chain} and u.network = ${network}`;
 }
 
 /** Notes what a rescan found, at its end. */

@@ -258,11 +258,16 @@ export async function selectGasAhead(
 }
 
 /** Defers waiting sweeps, so that the ones behind them have their turn. */
-export async function touchSweeps(tx: Tx, accounts: readonly string[]): Promise<void> {
+export async function touchSweeps(
+  tx: Tx,
+  { chain, network }: NetworkKey,
+  accounts: readonly string[],
+): Promise<void> {
   const ids = `{${accounts.join(",")}}`;
   await tx`
     update sweeps set updated_at = now()
-    where state in ('new', 'waiting', 'topped') and account = any (${ids}::text::uuid[])`;
+    where chain = ${chain} and network = ${network} and state in ('new', 'waiting', 'topped')
+      and account = any (${ids}::text::uuid[])`;
   await tx`
     update deposits set updated_at = now()
     where status = 'CONFIRMED' and sweep is null and account = any (${ids}::text::uuid[])`;

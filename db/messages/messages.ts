@@ -217,7 +217,8 @@ export async function selectPaced(
         ${
     recipients.map(({ owner }) => owner)
   }::uuid[]) with ordinality r(destination, owner, place)
-      left join users u on u.id = r.owner and not 'realm' = any (u.scopes)
+      left join lateral (select root from users
+        where id = r.owner and not 'realm' = any (scopes) offset 0) u on true
     where exists (select from messages m
       where lower(m.destination) = lower(r.destination) and m.created_at > ${since}
         and m.notice = ${notice} and m.customer is not distinct from u.root
@@ -356,7 +357,9 @@ export async function lockWaiting(tx: Tx, filter: WaitingFilter): Promise<Messag
 export async function eraseOldWaiting(tx: Tx, before: number): Promise<void> {
   await tx`
     update messages set content = null
-    where waiting and content is not null and created_at < ${before}`;
+    where id = any (array(
+      select id from (select id, content, created_at from messages where waiting order by id offset 0) m
+      where content is not null and created_at < ${before}))`;
 }
 
 /** Erases destination, content, free-form data and the provider's words of the messages to a person. */

@@ -36,10 +36,12 @@ export async function measureRealm(db: Db): Promise<Sample[]> {
     ), open_transfers as (
       select exchange, kind, case state when 'unclear' then 'UNCLEAR' else 'PROCESSING' end as status,
         count(*) as transfers, max(extract(epoch from now() - created_at)) as age
-      from ramp_transfers where state not in ('done', 'failed') group by 1, 2, 3
+      from (select exchange, kind, state, created_at from ramp_transfers
+        where state not in ('done', 'failed') order by next_at, id offset 0) t group by 1, 2, 3
     ), held_messages as (
-      select channel, count(*) as messages from messages
-      where waiting and refused_at is not null and content is not null group by 1
+      select channel, count(*) as messages
+      from (select channel, refused_at, content from messages where waiting order by id offset 0) m
+      where refused_at is not null and content is not null group by 1
     ), compared as (
       select jsonb_build_object('asset', asset, 'network', case when testnet then 'testnet' else 'main' end) as labels,
         drift, solvent, extract(epoch from now() - checked_at) as age

@@ -213,15 +213,17 @@ export interface Heir {
 export async function selectHeirs(db: Db, of: NetworkKey, hash: string): Promise<Heir[]> {
   return await db<Heir[]>`
     with recursive heirs as (
-      select c.kept as hash from coins c
-      where c.hash = ${hash} and c.chain = ${of.chain} and c.network = ${of.network} and c.kept is not null
+      select ${hash}::text as hash
       union
-      select c.kept from heirs h join coins c on c.hash = h.hash
+      select c.kept from heirs h,
+        lateral (select chain, network, kept from coins where hash = h.hash offset 0) c
       where c.chain = ${of.chain} and c.network = ${of.network} and c.kept is not null
     )
-    select o.id, h.hash as spender from heirs h join order_attempts k on k.hash = h.hash
-      join chain_orders o on o.id = coalesce(k.late_order_id, k.order_id)
-    where o.state = 'done'
+    select o.id, h.hash as spender from heirs h,
+      lateral (select coalesce(late_order_id, order_id) as order_id from order_attempts
+        where hash = h.hash offset 0) k,
+      lateral (select id, state from chain_orders where id = k.order_id offset 0) o
+    where h.hash <> ${hash} and o.state = 'done'
       and not exists (select from displaced_orders d where d.hash = h.hash and d.state = 'displaced')
     order by o.id, h.hash`;
 }

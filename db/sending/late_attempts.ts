@@ -30,13 +30,11 @@ export async function markAttemptsSeen(
 ): Promise<void> {
   await tx`
     update order_attempts k set seen_height = g.height, late = k.late or is_given_up(k)
-    from jsonb_to_recordset(${
-    tx.json(seen as never)
-  }) g(hash text, height integer, expires boolean),
-      chain_orders o
+    from jsonb_to_recordset(${tx.json(seen as never)}) g(hash text, height integer, expires boolean)
     where k.hash = g.hash and (g.expires or k.late or is_given_up(k))
       and (k.seen_height is distinct from g.height or not k.late and is_given_up(k))
-      and o.id = k.order_id and o.chain = ${place.chain} and o.network = ${place.network}
+      and (select (o.chain, o.network) = (${place.chain}, ${place.network})
+        from chain_orders o where o.id = k.order_id)
       and k.ctid = any (array(
         select f.ctid from jsonb_array_elements_text(${
     tx.json(seen.map(({ hash }) => hash))
@@ -54,9 +52,10 @@ export async function markAttemptsTold(
 ): Promise<void> {
   await tx`
     update order_attempts k set told_height = g.height
-    from jsonb_to_recordset(${tx.json(told as never)}) g(hash text, height integer), chain_orders o
+    from jsonb_to_recordset(${tx.json(told as never)}) g(hash text, height integer)
     where k.hash = g.hash and k.told_height is distinct from g.height and k.seen_height is null
-      and o.id = k.order_id and o.chain = ${place.chain} and o.network = ${place.network}
+      and (select (o.chain, o.network) = (${place.chain}, ${place.network})
+        from chain_orders o where o.id = k.order_id)
       and k.ctid = any (array(
         select f.ctid from jsonb_array_elements_text(${
     tx.json(told.map(({ hash }) => hash))

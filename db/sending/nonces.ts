@@ -26,10 +26,12 @@ export async function takeNonce(tx: Tx, of: SenderName, mined: number): Promise<
     select n as nonce from generate_series(${from}::integer, ${
     Math.min(next, from + GAPS_READ) - 1
   }) as n
-    where ${unreserved(tx, of)} and not exists (
-      select 1 from chain_orders o join order_attempts c on c.order_id = o.id and c.raw is not null
+    where ${unreserved(tx, of)} and (
+      select true from chain_orders o
       where o.chain = ${of.chain} and o.network = ${of.network} and o.sender = ${of.sender}
-        and o.nonce = n)
+        and o.nonce = n and (select true from order_attempts c
+          where c.order_id = o.id and c.raw is not null limit 1)
+      limit 1) is null
     order by n limit 1`;
   if (gap !== undefined) return gap.nonce;
   await tx`
@@ -54,9 +56,10 @@ export async function selectGaps(
   return rows.map((row) => row.nonce);
 }
 
+/** Each nonce is looked up by itself: `not exists` would be planned as a join over all reserved inputs of the network. */
 function unreserved(db: Db, of: SenderName) {
-  return db`not exists (select 1 from reserved_inputs k where k.chain = ${of.chain}
-    and k.network = ${of.network} and k.input = ${of.sender} || ':' || n)`;
+  return db`(select true from reserved_inputs k where k.chain = ${of.chain}
+    and k.network = ${of.network} and k.input = ${of.sender} || ':' || n limit 1) is null`;
 }
 
 /**

@@ -218,10 +218,11 @@ export async function holdOwnReceipts(
 ): Promise<void> {
   await tx`
     update deposits d set held = ${RECEIPT}, updated_at = now()
-    from addresses a join ramps r on r.account = a.ramp and r.quarantined is not null
     where d.chain = ${place.chain} and d.network = ${place.network} and d.status = 'PENDING'
-      and d.held is null and a.chain = d.chain and a.network = d.network
-      and a.address = d.address and a.derivation_key = 0
+      and d.held is null
+      and (select a.derivation_key = 0 and r.quarantined is not null
+        from addresses a join ramps r on r.account = a.ramp
+        where a.chain = d.chain and a.network = d.network and a.address = d.address)
       and d.hash in (select jsonb_array_elements_text(${tx.json([...hashes])}))
       and not exists (select from order_attempts k where k.hash = d.hash)`;
 }

@@ -31,13 +31,18 @@ export async function selectGivenUp(
   { id, chain, network, by }: { id: string; chain: string; network: string; by: string | null },
 ): Promise<string | null> {
   const [row] = await db<{ hash: string }[]>`
-    select k.hash from order_attempts k join chain_orders o on o.id = k.order_id
-    where (o.state = 'canceled' or k.proof = 'orphaned')
-      and (o.nonce is null or k.late_order_id is null) and (k.hash = ${by} or k.hash in (
+    select k.hash from (
+      select ${by}::text as hash union
       select c.spent_by from order_attempts a cross join unnest(a.inputs) i
-        join coins c on c.chain = ${chain} and c.network = ${network}
-          and c.hash = split_part(i, ':', 1) and c.index::text = split_part(i, ':', 2)
-      where a.order_id = ${id}))
+        cross join lateral (select chain, network, index, spent_by from coins
+          where hash = split_part(i, ':', 1) offset 0) c
+      where a.order_id = ${id} and c.chain = ${chain} and c.network = ${network}
+        and c.index::text = split_part(i, ':', 2)) h,
+      lateral (select hash, order_id, proof, late_order_id from order_attempts
+        where hash = h.hash offset 0) k,
+      lateral (select state, nonce from chain_orders where id = k.order_id offset 0) o
+    where (o.state = 'canceled' or k.proof = 'orphaned')
+      and (o.nonce is null or k.late_order_id is null)
     limit 1`;
   return row?.hash ?? null;
 }

@@ -96,9 +96,11 @@ export async function resendFailed(
 export async function eraseResponses(tx: Tx, person: string): Promise<void> {
   await tx`
     update webhook_deliveries set response_body = null
-    where response_body is not null and (webhook, event) in (
-      select w.id, e.id from messages m
+    where ctid = any (array(
+      select d.ctid from messages m
         join events e on e.entity = m.id and e.type = 'message.updated' and e.id is not null
         cross join webhooks w
-      where m.person = ${person})`;
+        cross join lateral (select ctid from webhook_deliveries
+          where webhook = w.id and event = e.id and response_body is not null offset 0) d
+      where m.person = ${person}))`;
 }

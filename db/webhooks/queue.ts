@@ -35,8 +35,8 @@ export async function takeQueues(
     from webhooks w join users o on o.id = w.owner
     where w.id = q.webhook and q.webhook = any (array(
       select t.webhook from webhook_queues t join webhooks x on x.id = t.webhook
-        join users u on u.id = x.owner
-      where x.active and x.deleted_at is null and u.active and u.deleted_at is null
+      where x.active and x.deleted_at is null
+        and (select u.active and u.deleted_at is null from users u where u.id = x.owner)
         and coalesce(t.resume_at <= ${by.at}, true) and coalesce(t.lease_until <= now(), true)
         and (select true from webhook_deliveries d where d.webhook = t.webhook
           and d.status = 'PENDING' and d.next_at <= ${by.at} limit 1)

@@ -113,7 +113,7 @@ export async function reviveSweeps(tx: Tx, actor: Actor, place: ChainNetwork): P
   await enqueueAll(tx, actor, "deposit.swept", settles);
   const accounts = await selectForgotten(tx, place, of);
   if (accounts.length === 0) return;
-  await touchSweeps(tx, accounts);
+  await touchSweeps(tx, place, accounts);
   const sweeps = accounts.map((account) => ({ payload: { account }, dedupe: account }));
   await enqueueAll(tx, actor, "deposit.sweep", sweeps);
 }
