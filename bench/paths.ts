@@ -2,10 +2,10 @@
 import { allocatorOf } from "../launcher/allocator.ts";
 import { removeStand, startStand, V8_FLAGS } from "./stand.ts";
 
-/** Runs `path_costs.ts` on a fresh database; a block of deposits and its sweeps take as long as all else. */
+/** Runs `path_costs.ts` on a fresh database; deposits with their sweeps and empty handlers take longer than all else. */
 export async function benchPaths(
   seconds: number,
-  { deposits = true }: { deposits?: boolean } = {},
+  { whole = true }: { whole?: boolean } = {},
 ): Promise<void> {
   const folder = await Deno.makeTempDir({ prefix: "purser-bench-" });
   const stand = await startStand(folder);
@@ -14,7 +14,7 @@ export async function benchPaths(
     const root = new URL("../", import.meta.url);
     const { code } = await new Deno.Command(Deno.execPath(), {
       args: ["run", V8_FLAGS, "-A", "--config", "tests/deno.json", "bench/path_costs.ts"]
-        .concat(`${seconds}`, deposits ? "deposits" : []),
+        .concat(`${seconds}`, whole ? "whole" : []),
       cwd: root,
       env: {
         ...await allocatorOf(Deno.env.toObject()),

@@ -289,7 +289,7 @@ async function main(): Promise<void> {
     if (asked.keep !== undefined) await keep(built.stand, asked.keep, built);
   }
   if (asked.only !== undefined) return;
-  await benchPaths(asked.quick ? 1 : asked.seconds, { deposits: !asked.quick });
+  await benchPaths(asked.quick ? 1 : asked.seconds, { whole: !asked.quick });
   await compareOlder(asked);
   if (asked.quick) return tellTime(); // under four minutes
   await benchEvents(asked);
