@@ -3,6 +3,7 @@
  * and the machine take by themselves. @module
  */
 import { join } from "node:path";
+import type { Target } from "./load.ts";
 import type { Field } from "./measure.ts";
 import { MONITOR, readPauses } from "./pauses.ts";
 import { suspend } from "./processes.ts";
@@ -17,10 +18,10 @@ export async function benchStalls(field: Field, folder: string, seconds: number)
   await using empty = await watched(field, join(folder, "empty"), { monitored: "handler" });
   for (const connections of [32, 256]) {
     const load = { connections, how: "uniform", many: 1, seconds } as const;
-    const under = async ({ port }: Service) => {
-      await field.generator.run(port, field.realm, { ...load, seconds: 1 });
+    const under = async ({ port }: Service, realm: Target) => {
+      await field.generator.run(port, realm, { ...load, seconds: 1 });
       for (const one of [service, idle, empty]) await one.read();
-      await field.generator.run(port, field.realm, load);
+      await field.generator.run(port, realm, load);
     };
     const told = async ({ read }: { read(): Promise<{ stalls: number; longest: number }> }) => {
       const { stalls, longest } = await read();
@@ -29,9 +30,9 @@ export async function benchStalls(field: Field, folder: string, seconds: number)
         text: `${(stalls / seconds).toFixed(1)} a second, the longest ${longest.toFixed(1)} ms`,
       };
     };
-    await under(service);
+    await under(service, field.realm);
     const [own, beside] = [await told(service), await told(idle)];
-    await under(empty);
+    await under(empty, { ...field.realm, id: `answered for ${field.realm.id}` }); // nothing is posted
     const bare = await told(empty);
     console.log(
       `stalls of the event loop of more than 5 ms, single transfers over ${connections} connections: ${own.text} ` +
