@@ -4,6 +4,8 @@ import { rich } from "../support/nodes/anvil.ts";
 import { credit, type FundedRamp, openFundedRamp, OUTSIDE } from "../support/evm_fixture.ts";
 import { type Answer, rowsOf } from "../support/realm.ts";
 import { deployToken } from "../support/token_contracts.ts";
+import { openTestPoller } from "../support/scan_steps.ts";
+import { transferCall, TRANSFER_TOPIC } from "../../workers/chains/evm/erc20.ts";
 
 const DEPLOY = "/v1/fungible/token/deploy";
 const REGISTER = "/v1/fungible/token/register";
@@ -157,7 +159,38 @@ Deno.test("a third party's token is registered only if its contract agrees, up t
     `/v1/fungible/token/${made.body.id}`,
   );
   deepEqual([token.symbol, token.external, token.transactionHash], ["FOREIGN_ETH", true, ""]);
+  await floodsNobody(funded, contract);
 });
+
+/** The token's contract tells no balances any more, and many transfers: the operator is told once, whatever comes. */
+async function floodsNobody(funded: FundedRamp, contract: string): Promise<void> {
+  const { anvil, realm, address } = funded;
+  const told: string[] = [];
+  const services = {
+    ...realm.services,
+    log: (level: string, event: string, fields: { warning?: string }) => {
+      if (level === "warn" || level === "error") told.push(`${event} ${fields.warning ?? ""}`);
+    },
+  };
+  using poller = openTestPoller({ ...realm, services: services as never });
+  await poller.follow();
+  told.length = 0;
+  const topic = TRANSFER_TOPIC.slice(2);
+  // balanceOf() reverts; every other call logs a transfer from its caller.
+  const logs = `6024355f52600435337f${topic}60205fa360015f5260205ff3`;
+  await anvil.rpc("anvil_setCode", contract, `0x5f3560e01c6370a0823114604457${logs}5b5f5ffd`);
+  for (let rounds = 1; rounds <= 3; rounds++) {
+    await anvil.pool({ to: contract, data: transferCall(address, BigInt(rounds)) });
+    await anvil.mine(2);
+    await poller.follow();
+  }
+  const { body } = await realm.admin.send("GET", "/v1/deposits/all");
+  const silent = body.filter((one: Answer["body"]) => one.error?.code === "token.invalid");
+  deepEqual(silent.map(({ status }: Answer["body"]) => status), ["PENDING", "PENDING", "PENDING"]);
+  deepEqual(told, ["token contracts give no balance "]);
+  const [chain] = (await realm.admin.send("GET", "/v1/chains")).body;
+  deepEqual([chain.healthy, chain.error], [true, null]);
+}
 
 async function deploy(funded: FundedRamp, change: Record<string, unknown> = {}): Promise<Answer> {
   const body = { ...TOKEN, account: funded.ramp, ...change };

@@ -272,3 +272,11 @@ export class ChainError extends Error {
     this.retryAfterMs = options?.retryAfterMs ?? null;
   }
 }
+
+/** A contract that does not tell balances: no node is at fault, and any would answer the same. */
+export class SilentTokenError extends ChainError {
+  /** Makes a failure. */
+  constructor(contract: string | null) {
+    super("refused", `the contract ${contract} does not tell balances`);
+  }
+}

@@ -29,7 +29,7 @@ import { recordTransfers } from "../../domain/deposits/scan_results.ts";
 import { ownAddresses } from "../keys/own_addresses.ts";
 import { wakeWaiting } from "../sending/woken_orders.ts";
 import type { WorkerContext } from "../worker_context.ts";
-import { type Chain, ChainError } from "../chains/chain.ts";
+import { type Chain, ChainError, SilentTokenError } from "../chains/chain.ts";
 import {
   type Checked,
   type Evidence,
@@ -197,8 +197,12 @@ async function prove(
         if (await denied(context, chain, scan, some[at])) continue;
       }
       if (fault !== null) {
-        context.log("warn", "deposit deferred", { deposit: id, asset, error: fault });
-        const error = errorField(UNCONFIRMED, fault.message.slice(0, 500));
+        // A stranger may have written the token: the log and the chain's warning are not theirs to fill.
+        const isSilent = fault instanceof SilentTokenError;
+        const level = isSilent ? "debug" : "warn";
+        context.log(level, "deposit deferred", { deposit: id, asset, error: fault });
+        const code = isSilent ? "token.invalid" : UNCONFIRMED;
+        const error = errorField(code, fault.message.slice(0, 500));
         // A try for which nodes were unreachable or disagreed is no denial.
         const anew = fault.message === DENIED && !wasDenied(some[at]);
         found.deferred.push({ id, error, anew });

@@ -34,6 +34,7 @@ import {
   recordGain,
 } from "./balance_gains.ts";
 import type { Gain, GainWork } from "./gain_searches.ts";
+import { logSilentTokens, type SilentToken } from "./scan_failures.ts";
 import { broughtByOrders } from "./own_moves.ts";
 
 /** The network whose balances are read. */
@@ -327,6 +328,7 @@ async function keep(
  */
 async function refreshKept(pass: Pass, targets: readonly BalanceTarget[]): Promise<void> {
   const { context, place } = pass;
+  const silent: SilentToken[] = [];
   for (const { address: ramp, contract, symbol } of pass.kept) {
     const others = targets.filter((one) => one.asset === symbol);
     const wanted = [{ address: ramp, since: null }, ...others]
@@ -335,7 +337,8 @@ async function refreshKept(pass: Pass, targets: readonly BalanceTarget[]): Promi
       await refresh(pass, wanted);
     } catch (error) {
       if (!(error instanceof ChainError) || error.fault !== "refused") throw error;
-      context.log("warn", "a token contract gives no balance", { ...place, symbol, error });
+      silent.push({ symbol, error });
     }
   }
+  logSilentTokens(context, place, silent);
 }

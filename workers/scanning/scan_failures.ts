@@ -1,9 +1,11 @@
 /**
- * What is logged of networks that cannot be scanned. A node that stays away fails each poll, every few seconds: its failure
- * is logged at once, when it changes, and after ever longer pauses; and once when the network is scanned again.
+ * What is logged of networks that cannot be scanned, and of tokens that tell no balances. A node that stays away fails each
+ * poll, every few seconds: its failure is logged at once, when it changes, and after ever longer pauses; and once when the
+ * network is scanned again.
  * @module
  */
 import type { ChainNetwork } from "../../domain/chains/networks.ts";
+import type { ChainError } from "../chains/chain.ts";
 import type { WorkerContext } from "../worker_context.ts";
 
 /** The pause before an unchanged failure is logged for the second time; each next is twice as long. */
@@ -64,4 +66,41 @@ export function logRecovery(context: Scanning, place: ChainNetwork): void {
   const { chain, network } = place;
   const { polls, since } = before;
   context.log("info", "a chain is scanned again", { chain, network, polls, since });
+}
+
+/** A token of the realm whose contract told no balance. */
+export interface SilentToken {
+  symbol: string;
+  error: ChainError;
+}
+
+/** When silent tokens of a network were last logged, and how long none is from then on. */
+interface Silence {
+  at: number;
+  pauseMs: number;
+}
+
+const silences = new WeakMap<object, Map<string, Silence>>();
+
+/**
+ * Logs that contracts of a network tell no balances, by one line for all, unless that was logged a while ago. Strangers wrote
+ * them: which of them answer may change with each block.
+ */
+export function logSilentTokens(
+  context: Scanning,
+  place: ChainNetwork,
+  silent: readonly SilentToken[],
+): void {
+  if (silent.length === 0) return;
+  const { chains, actor: { at }, log } = context;
+  const known = silences.get(chains) ?? new Map<string, Silence>();
+  silences.set(chains, known);
+  const before = known.get(keyOf(context, place));
+  if (before !== undefined && at < before.at + before.pauseMs) return;
+  const isLong = before !== undefined && at < before.at + 2 * PAUSE_MAX_MS;
+  const pauseMs = isLong ? Math.min(PAUSE_MAX_MS, before.pauseMs * 2) : PAUSE_MIN_MS;
+  known.set(keyOf(context, place), { at, pauseMs });
+  const [{ symbol, error }] = silent;
+  const fields = { chain: place.chain, network: place.network, symbol, error };
+  log("warn", "token contracts give no balance", { ...fields, tokens: silent.length });
 }

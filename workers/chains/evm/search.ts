@@ -4,7 +4,7 @@
  * @module
  */
 import { readRecord } from "../answers.ts";
-import { ChainError } from "../chain.ts";
+import { ChainError, SilentTokenError } from "../chain.ts";
 import type { Peer } from "../node_pool.ts";
 import { type Call, RpcError } from "../rpc.ts";
 import type {
@@ -138,19 +138,11 @@ export async function balancesOf(
   const amounts = answers.map((answer, place) => {
     const { contract } = holdings[place];
     if (answer instanceof RpcError) {
-      throw contract !== null && isRefusal(answer) ? mute(contract) : answer;
+      throw contract !== null && isRefusal(answer) ? new SilentTokenError(contract) : answer;
     }
     return contract === null ? big(answer, "a balance") : readNumber(bytes(answer)) ?? 0n;
   });
   return { height: at, amounts };
-}
-
-/**
- * Makes the error for a contract without balances: no node is at fault, and any would answer the
- * same.
- */
-export function mute(contract: string | null): ChainError {
-  return new ChainError("refused", `the contract ${contract} does not tell balances`);
 }
 
 /** Asks for a balance at a block, by height or by hash. */

@@ -3,7 +3,7 @@
  * report the same transfer and the same gain of the receiver's balance.
  * @module
  */
-import { ChainError } from "../chain.ts";
+import { ChainError, SilentTokenError } from "../chain.ts";
 import type { Peer } from "../node_pool.ts";
 import { allOf } from "../peer.ts";
 import { type Call, RpcError } from "../rpc.ts";
@@ -12,7 +12,7 @@ import type { Evm } from "./context.ts";
 import { readNumber, readTransferLog, topicOf, TRANSFER_TOPIC } from "./erc20.ts";
 import { big, bytes, isMissingState, isRefusal, number, readLogs, toHex } from "./node_answers.ts";
 import { scanPart } from "./scan.ts";
-import { balanceQuestion, findTransaction, INSIDE, mute } from "./search.ts";
+import { balanceQuestion, findTransaction, INSIDE } from "./search.ts";
 import { spentIn } from "./outflow.ts";
 
 /** Wei; none of these coins has a supply as large. */
@@ -240,7 +240,7 @@ async function measured(
     if (!(answer instanceof RpcError)) continue;
     // Only old balances can be gone for good; then the logs are the only evidence.
     if (isMissingState(answer)) return { transfer, received: amount, proven: false };
-    throw isRefusal(answer) ? mute(contract) : answer;
+    throw isRefusal(answer) ? new SilentTokenError(contract) : answer;
   }
   const [income, spent] = [sumOf(logged), sumOf(transfersIn(out))];
   const gained = (readNumber(bytes(after)) ?? 0n) - (readNumber(bytes(before)) ?? 0n);
