@@ -26,6 +26,7 @@ const STEPS: readonly [string, (fixture: ExchangeFixture) => Promise<void>][] = 
     "an id that was mistyped is named anew: each of two like payments ends its own transfer",
     corrects,
   ],
+  ["an id that exists nowhere: UNCLEAR, FAILED by a person, and what comes is credited", failsNowhere],
   ["a payment that contradicts the transfer is not taken for it, whoever names its id", refuses],
   ["what the exchange itself named, or what is done, is named anew by nobody", keepsTold],
   ["whoever may write the rows cannot lose what persons named, nor move a deposit", guardsRows],
@@ -61,6 +62,29 @@ async function lostDeposit(
   equal((await fixture.advance(id, { now: Date.now() + HOUR })).status, "UNCLEAR");
   exchange.instead = () => null;
   return [id, exchange.withdrawals.at(-1)!, created_at];
+}
+
+async function failsNowhere(fixture: ExchangeFixture): Promise<void> {
+  const { realm, funded } = fixture;
+  using poller = openTestPoller(realm);
+  const resolve = resolver(fixture);
+  const [id, paid] = await lostDeposit(fixture, "1.75");
+  const before = asked(fixture);
+  equal((await resolve(id, named("no-such-id"))).body.status, "PROCESSING");
+  equal((await fixture.advance(id)).status, "PROCESSING");
+  const late = await fixture.advance(id, { now: Date.now() + 73 * HOUR });
+  deepEqual([late.status, late.reason], ["UNCLEAR", "it did not arrive within three days"]);
+  const failed = (await resolve(id, { outcome: "failed" })).body;
+  deepEqual([failed.status, failed.error.code], ["FAILED", "upstream.failed"]);
+  equal((await fixture.advance(id)).status, "FAILED");
+  await funded.anvil.send({ to: paid.address, value: 175n * ETHER / 100n });
+  await funded.anvil.mine(4);
+  await poller.follow();
+  const [credited] = await rowsOf<{ count: number }>(
+    realm,
+    "select count(*)::integer as count from deposits where status = 'CONFIRMED' and amount = 1.75",
+  );
+  deepEqual([credited.count, asked(fixture) - before], [1, 0]);
 }
 
 async function corrects(fixture: ExchangeFixture): Promise<void> {
