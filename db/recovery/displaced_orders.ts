@@ -45,7 +45,8 @@ export async function lockDisplaced(tx: Tx, hash: string): Promise<DisplacedRow 
 
 /**
  * Notes the blocks in which a scan saw transactions of orders whose own the chain had lost. The word of fewer nodes than the
- * quorum is enough where only a block tells what became of one: nodes are asked before anything is told.
+ * quorum is enough where only a block tells what became of one: nodes are asked before anything is told. One that had
+ * succeeded, and was told to be in no block any more, is lost until they answer.
  */
 export async function markDisplacedSeen(
   tx: Tx,
@@ -53,7 +54,8 @@ export async function markDisplacedSeen(
   seen: readonly { hash: string; height: number; few?: boolean }[],
 ): Promise<void> {
   await tx`
-    update displaced_orders d set seen_hash = g.hash, seen_height = g.height
+    update displaced_orders d set seen_hash = g.hash, seen_height = g.height,
+      state = case when d.state = 'returned' then 'lost' else d.state end
     from (select r.hash, r.height, r.few, f.order_id, f.late_order_id
         from jsonb_to_recordset(${
     tx.json(seen as never)
@@ -62,7 +64,8 @@ export async function markDisplacedSeen(
             where hash = r.hash offset 0) f
         where not f.cancels) g
     where d.order_id in (g.order_id, g.late_order_id) and d.chain = ${place.chain}
-      and d.network = ${place.network} and d.state not in ('returned', 'succeeded')
+      and d.network = ${place.network} and d.state <> 'succeeded'
+      and (d.state <> 'returned' or d.seen_hash is null)
       and (d.hash = g.hash or d.state <> 'replaced') and exists (select from chain_orders o
         where o.id = d.order_id and case when o.state = 'failed' then d.hash = g.hash
           else g.few is not true or o.nonce is not null end)`;
@@ -142,11 +145,14 @@ export async function selectIsWanted(db: Db, hash: string): Promise<boolean> {
   return rows.length > 0;
 }
 
-/** What is sent again here, because the chain has lost it. */
+/** What is sent again here, because the chain has lost it, and what would be, were its ramp not in quarantine. */
 export interface SentAgain {
   count: number;
-  /** The hash of one of them. */
+  /** The hash of one that is sent again. */
   first: string | null;
+  held: number;
+  /** The hash of one that quarantine holds. */
+  first_held: string | null;
 }
 
 /**
@@ -160,7 +166,8 @@ export async function countSentAgain(
   settled: number,
 ): Promise<SentAgain> {
   const [row] = await db<[SentAgain]>`
-    select count(*)::integer as count, min(k.hash) as first
+    select count(*) filter (where not q.held)::integer as count, min(k.hash) filter (where not q.held) as first,
+      count(*) filter (where q.held)::integer as held, min(k.hash) filter (where q.held) as first_held
     from (select d.hash from displaced_orders d,
           lateral (select nonce from chain_orders where id = d.order_id offset 0) o
         where d.chain = ${chain} and d.network = ${network} and d.state = 'lost' and d.done
@@ -170,7 +177,8 @@ export async function countSentAgain(
         where c.chain = ${chain} and c.network = ${network} and c.kept is not null
           and c.spent_by is null and c.height is not null) l,
       lateral (select hash, order_id, late_order_id from order_attempts where hash = l.hash offset 0) k,
-      lateral (select height from chain_orders where id = coalesce(k.late_order_id, k.order_id) offset 0) e
+      lateral (select height, ramp from chain_orders where id = coalesce(k.late_order_id, k.order_id) offset 0) e,
+      lateral (select in_quarantine(e.ramp) as held offset 0) q
     where e.height < ${settled} and ${isWanted(db)}`;
   return row;
 }

@@ -102,7 +102,7 @@ export async function tellSucceeded(
  * Tells that the transaction of an order that has failed does nothing after all: it failed again, or no block has it any
  * more. Where nobody was told that it had succeeded, nothing is told now either.
  *
- * @param again the block in which it failed; null where no block has it, and none can
+ * @param again the block in which it failed; null where no block has it
  * @returns the reason of the quarantine; null where nothing was told
  */
 export async function tellFailedAgain(

@@ -44,7 +44,7 @@ async function told({ funded: { realm } }: LateScene) {
   return report.displaced;
 }
 
-Deno.test("a withdrawal on Ethereum that failed in a final block, which the chain loses, and that succeeds in another, is told to its user and the operator, and so is that it fails again; nothing is booked, nor paid twice", async () => {
+Deno.test("a withdrawal on Ethereum that failed in a final block, which the chain loses, and that succeeds in another, is told to its user and the operator, and so is that it fails again, or is lost; nothing is booked, nor paid twice", async () => {
   await using scene = await openLateScene();
   const { funded } = scene;
   const { realm } = funded;
@@ -77,6 +77,20 @@ Deno.test("a withdrawal on Ethereum that failed in a final block, which the chai
     deepEqual(await told(scene), [{ ...report, ...state }]);
   }
   deepEqual(await displacedOf(scene), [{ hash, state: "succeeded", told: "succeeded" }]);
+  await failed.goBack();
+  await funded.anvil.mine(270);
+  for (let round = 0; round < 3; round++) await scene.poller.advance();
+  const lost = `the chain has lost ${hash}, which had succeeded`;
+  equal(
+    await quarantineOf(funded),
+    `${lost}: it does not pay ${id}, beside whatever was done about that`,
+  );
+  equal((await funded.read(id)).history.at(-1).reason, `${lost}: it is not paid by it`);
+  deepEqual(await told(scene), [{ ...report, state: "returned" }]);
+  await failed.goBack();
+  await mineAgain(scene, failed, { takes: true, blocks: 340 });
+  match(await quarantineOf(funded) ?? "none", /succeeded in block/);
+  deepEqual(await told(scene), [{ ...report, state: "succeeded", paid: [id] }]);
   deepEqual(await funded.books(), books);
   for (let round = 0; round < 3; round++) await funded.advance();
   equal(await paidOut(scene), COIN);
@@ -132,7 +146,16 @@ Deno.test("a withdrawal on Ethereum that is DONE, whose block the chain loses, a
   const done = await end(scene, { takes: true });
   await done.goBack();
   await funded.anvil.mine(60);
+  const held = `{"reason": "restored", "detail": "another database", "at": 0}`;
+  await rowsOf(funded.realm, `update ramps set quarantined = '${held}'`);
   for (let round = 0; round < 2; round++) await poller.advance();
+  equal(
+    await warningOf(scene),
+    `the chain has lost ${done.hash}, which is done and is not sent again in quarantine`,
+  );
+  await rowsOf(funded.realm, "update ramps set quarantined = null");
+  await rowsOf(funded.realm, "update displaced_orders set asked_at = null");
+  await poller.advance();
   equal(await paidOut(scene), 0n);
   equal(
     await warningOf(scene),

@@ -1,11 +1,12 @@
 /** Texts of the problems of a chain for operators: what its nodes say that others deny, and what waits for them. @module */
+import type { SentAgain } from "../../db/recovery/displaced_orders.ts";
 
 /** What there is to warn of. */
 export interface ChainProblems {
   /** Transactions that were given up, and that too few nodes say are mined all the same; the lowest blocks first. */
   readonly told: readonly { height: number; hash: string }[];
-  /** Payments that are done, that no block has, and that are sent again as they are. */
-  readonly again: { readonly count: number; readonly first: string | null };
+  /** Payments that are done, that no block has, and that are sent again as they are, unless quarantine holds them. */
+  readonly again: SentAgain;
   /** Coins that are gone, and whose spenders no block shows. */
   readonly gone: number;
   /** Deposits that too few nodes confirm. */
@@ -15,7 +16,7 @@ export interface ChainProblems {
 }
 
 /** Longest text that is stored as a chain's warning. */
-const WARNING_MAX = 500;
+const WARNING_MAX = 700;
 
 /**
  * Writes problems, the gravest first. Each kind that concerns money is one short line, however many there are of it, so
@@ -33,6 +34,10 @@ export function warningOf(
     ...(again.count === 0 ? [] : [
       `the chain has lost ${again.first}, which is done and is sent again at its old price` +
       (again.count === 1 ? "" : `, and so ${again.count - 1} more`),
+    ]),
+    ...(again.held === 0 ? [] : [
+      `the chain has lost ${again.first_held}, which is done and is not sent again in quarantine` +
+      (again.held === 1 ? "" : `, and so ${again.held - 1} more`),
     ]),
     ...(gone === 0 ? [] : [`${gone} coins are gone, and no block shows their spenders`]),
     ...(unconfirmed === 0 ? [] : [`${unconfirmed} deposits wait until enough nodes confirm them`]),

@@ -150,17 +150,20 @@ async function askOne(work: AttemptSearch, row: DisplacedRow): Promise<string | 
     await sendAgain(work, { order, query }, status);
     return null;
   }
-  if (order.state !== "failed") {
+  const isFailed = order.state === "failed";
+  if (!isFailed || !isDropped(status)) {
     // An index that lags hides it from the scan, and a server that is behind does not know it yet: its block tells.
     const block = { hash, height: row.lost_height };
     if (!await isReadWithout(work, block, of)) {
       await context.step((tx) => markDisplacedSeen(tx, place, [block]));
       return null;
     }
-    return await context.step((tx) => tellUnseen(tx, actor, place, row));
   }
-  if (!isDropped(status)) return null;
-  return await context.step((tx) => tellFailedAgain(tx, actor, place, hash, null));
+  return await context.step((tx) =>
+    isFailed
+      ? tellFailedAgain(tx, actor, place, hash, null)
+      : tellUnseen(tx, actor, place, row)
+  );
 }
 
 /**
