@@ -5,7 +5,7 @@ import { credit, type FundedRamp, openFundedRamp, OUTSIDE } from "../support/evm
 import { type Answer, rowsOf } from "../support/realm.ts";
 import { deployToken } from "../support/token_contracts.ts";
 import { openTestPoller } from "../support/scan_steps.ts";
-import { transferCall, TRANSFER_TOPIC } from "../../workers/chains/evm/erc20.ts";
+import { TRANSFER_TOPIC, transferCall } from "../../workers/chains/evm/erc20.ts";
 
 const DEPLOY = "/v1/fungible/token/deploy";
 const REGISTER = "/v1/fungible/token/register";

@@ -26,7 +26,10 @@ const STEPS: readonly [string, (fixture: ExchangeFixture) => Promise<void>][] = 
     "an id that was mistyped is named anew: each of two like payments ends its own transfer",
     corrects,
   ],
-  ["an id that exists nowhere: UNCLEAR, FAILED by a person, and what comes is credited", failsNowhere],
+  [
+    "an id that exists nowhere: UNCLEAR, FAILED by a person, and what comes is credited",
+    failsNowhere,
+  ],
   ["a payment that contradicts the transfer is not taken for it, whoever names its id", refuses],
   ["what the exchange itself named, or what is done, is named anew by nobody", keepsTold],
   ["whoever may write the rows cannot lose what persons named, nor move a deposit", guardsRows],

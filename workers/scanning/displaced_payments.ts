@@ -160,9 +160,7 @@ async function askOne(work: AttemptSearch, row: DisplacedRow): Promise<string | 
     }
   }
   return await context.step((tx) =>
-    isFailed
-      ? tellFailedAgain(tx, actor, place, hash, null)
-      : tellUnseen(tx, actor, place, row)
+    isFailed ? tellFailedAgain(tx, actor, place, hash, null) : tellUnseen(tx, actor, place, row)
   );
 }
 
