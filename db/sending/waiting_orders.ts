@@ -57,6 +57,26 @@ export async function markRunningWoken(
       where j.state = 'running'))`;
 }
 
+/**
+ * Lists the senders of the oldest new orders whose fees addresses of ramps pay: of each ramp so many orders. What comes to
+ * such an address lets them be tried.
+ */
+export async function selectSendersPaidBy(
+  db: Db,
+  { chain, network }: { chain: string; network: string },
+  { payers, most }: { payers: readonly string[]; most: number },
+): Promise<string[]> {
+  const rows = await db<{ sender: string }[]>`
+    select distinct w.sender from unnest(${payers as string[]}::text[]) p(payer)
+    cross join lateral (
+      select ramp from addresses where chain = ${chain} and network = ${network} and address = p.payer offset 0) a
+    cross join lateral (
+      select o.sender from chain_orders o
+      where o.ramp = a.ramp and o.state = 'new' and o.request ->> 'feePayer' = p.payer
+      order by o.id limit ${most}) w`;
+  return rows.map(({ sender }) => sender);
+}
+
 /** When a run of an order was due, as text; null where it has no job. It changes where value comes while it is under way. */
 export async function selectDueTime(
   db: Db,

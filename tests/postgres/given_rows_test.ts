@@ -34,7 +34,11 @@ import {
   selectStolenCoins,
   selectStolenNonces,
 } from "../../db/sending/quarantine.ts";
-import { markRunningWoken, markWaitingDue } from "../../db/sending/waiting_orders.ts";
+import {
+  markRunningWoken,
+  markWaitingDue,
+  selectSendersPaidBy,
+} from "../../db/sending/waiting_orders.ts";
 import * as utxos from "../../db/sending/utxos.ts";
 import { updateWithdrawals } from "../../db/withdrawals/withdrawals.ts";
 import { locationOf } from "../../domain/realms/realms.ts";
@@ -90,6 +94,10 @@ const GIVEN: Record<
     chain_orders: "sender",
     jobs: "(id|dedupe)",
   }],
+  selectSendersPaidBy: [
+    (tx) => selectSendersPaidBy(tx, PLACE, { payers: hashes, most: 25 }),
+    { addresses: "address", chain_orders: "ramp" },
+  ],
   nextScheduleVersions: [(tx) => nextScheduleVersions(tx, ids), { chain_orders: "id" }],
   markConfirmed: [
     (tx) =>

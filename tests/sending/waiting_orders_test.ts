@@ -79,6 +79,10 @@ Deno.test("a withdrawal that waits for value is due as soon as value comes to it
       }
     },
   );
+  await t.step(
+    "those of other addresses whose fees it pays",
+    () => assertPaidForWoken(realm, context, ramp.address),
+  );
   await t.step("an order that ends where it took value, or brought some", async () => {
     const request = {
       kind: "pay",
@@ -133,6 +137,24 @@ function pausesOf(realm: TestRealm) {
       return count;
     },
   };
+}
+
+/** Value that comes to an address lets orders of others be tried whose fees it pays. */
+async function assertPaidForWoken(
+  realm: TestRealm,
+  context: WorkerContext,
+  address: string,
+): Promise<void> {
+  const { rest, due } = pausesOf(realm);
+  const moved = (sender: string, request: string) =>
+    rowsOf(realm, `update chain_orders set sender = $1, request = ${request}`, [sender]);
+  await moved(OUTSIDE, `request || '{"feePayer": "${address}"}'`);
+  await rest();
+  await wakeWaiting(context, PLACE, ["0x1"]);
+  equal(await due(), 0);
+  await wakeWaiting(context, PLACE, [address]);
+  equal(await due(), 3);
+  await moved(address, "request - 'feePayer'");
 }
 
 /** Value that comes while an order is tried lets it be tried again soon; what comes elsewhere does not. */

@@ -3,6 +3,7 @@ import {
   markRunningWoken,
   markWaitingDue,
   selectDueTime,
+  selectSendersPaidBy,
 } from "../../db/sending/waiting_orders.ts";
 import { reading, writing } from "../../db/transaction.ts";
 import {
@@ -21,8 +22,8 @@ const WOKEN_MAX = 25;
 const REST_S = 15;
 
 /**
- * Makes orders due that wait for value, where some has come to addresses, or is free there again. One that this does not
- * reach, as the process ends for example, is tried after its pause.
+ * Makes orders due that wait for value, where some has come to addresses, or is free there again; also those of other
+ * addresses whose fees these pay. One that this does not reach, as the process ends for example, is tried after its pause.
  */
 export async function wakeWaiting(
   { pool }: Pick<WorkerContext, "pool">,
@@ -30,8 +31,13 @@ export async function wakeWaiting(
   addresses: readonly string[],
 ): Promise<void> {
   if (addresses.length === 0) return;
+  const payers = [...new Set(addresses)];
+  const paidFor = await reading(
+    pool,
+    (db) => selectSendersPaidBy(db, place, { payers, most: WOKEN_MAX }),
+  );
   const of = {
-    senders: [...new Set(addresses)],
+    senders: [...new Set([...payers, ...paidFor])],
     most: WOKEN_MAX,
     seconds: REST_S,
   };
