@@ -78,8 +78,7 @@ export const RealmChange = z.strictObject({
   chains: RealmChainSettings.optional(),
   messages: RealmMessageSettings.optional(),
   withdrawals: WithdrawalSettings.optional(),
-}).refine((change) => Object.keys(change).length > 0, "nothing is asked to be changed")
-  .meta({ id: "RealmChange", minProperties: 1 });
+}).meta({ id: "RealmChange" });
 /** The body of a change of a realm. */
 export type RealmChange = z.infer<typeof RealmChange>;
 

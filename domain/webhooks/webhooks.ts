@@ -59,8 +59,7 @@ export const WebhookChange = z.strictObject({
   events: EventList.optional(),
   active: Flag.optional(),
   data: FreeForm.optional(),
-}).refine((change) => Object.keys(change).length > 0, "nothing is asked to be changed")
-  .meta({ id: "WebhookChange", minProperties: 1 });
+}).meta({ id: "WebhookChange" });
 /** The body of a change of a webhook. */
 export type WebhookChange = z.infer<typeof WebhookChange>;
 

@@ -100,6 +100,7 @@ test("PATCH /v1/realms changes the fields that the caller may change, at once", 
   equal(changed.body.name, "renamed");
   deepEqual(changed.body.webhooks, { a: 1 });
   ok(changed.body.updated_at > 0);
+  equal((await realm.admin.send("PATCH", path, {})).status, 200, "as every PATCH of nothing");
   const identity = await realm.admin.send("POST", "/v1/identities", {});
   deepEqual([identity.body.country, identity.body.currency], ["CH", "CHF"]);
   const tier = await realm.admin.send("PATCH", path, { tier: "free" });

@@ -25,6 +25,7 @@ Deno.test("webhooks are created, read, changed, deleted and restored; the secret
   deepEqual((await send("GET", "/v1/webhooks/all")).body, [shown]);
   equal((await send("GET", '/v1/webhooks?query={"active":true}')).body.total, 1);
   equal((await send("GET", "/v1/webhooks/count")).body, 1);
+  equal((await send("PATCH", path, {})).status, 200, "as every PATCH that asks for nothing");
   const changed = await send("PATCH", path, { events: ["*"], active: false });
   deepEqual([changed.body.events, changed.body.active], [["*"], false]);
   equal((await send("POST", `${path}/test`)).body.code, "version.conflict");
