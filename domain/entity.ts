@@ -100,14 +100,17 @@ export interface EntityView {
   deleted_at?: number;
 }
 
-/** Shows the common fields; those without a meaning yet are left out. */
+/**
+ * Shows the common fields; those without a meaning yet are left out. A change of the same moment may have been dated by
+ * another clock than the creation.
+ */
 export function viewEntity(row: EntityRow): EntityView {
   return {
     owner: row.owner,
     created_at: row.created_at,
     data: row.data,
     error: row.error,
-    ...(row.updated_at === null ? {} : { updated_at: row.updated_at }),
+    ...(row.updated_at === null ? {} : { updated_at: Math.max(row.updated_at, row.created_at) }),
     ...(row.deleted_at === null ? {} : { deleted: true, deleted_at: row.deleted_at }),
   };
 }
