@@ -75,10 +75,10 @@ export function mayReadAccount(actor: Actor, owner: string | null): boolean {
 export function assertMay(
   actor: Actor,
   act: "read" | "write" | "delete" | "deleteUser" | "undelete",
-  thing: { owner: string | null; what: ErrorCode },
+  thing: { owner: string | null; what: ErrorCode; path?: string },
 ): void {
   const rights = rightsOf(actor);
-  if (!covers(rights.read, actor, thing.owner)) throw notFound(thing.what);
+  if (!covers(rights.read, actor, thing.owner)) throw notFound(thing.what, thing.path);
   if (covers(rights[act], actor, thing.owner)) return;
   if (rights[act] === "none") {
     throw new DomainError("permission.role", `the role ${roleOf(actor)} does not permit this`);
@@ -86,9 +86,14 @@ export function assertMay(
   throw new DomainError("permission.owner", "this belongs to another user");
 }
 
-/** Makes the refusal of an entity that does not exist, or that the actor may not see. */
-export function notFound(code: ErrorCode): DomainError {
-  return new DomainError(code, `there is no such ${code.split(".")[0]}`);
+/**
+ * Makes the refusal of an entity that does not exist, or that the actor may not see.
+ *
+ * @param path a JSON pointer to the field of the body that names it; none where the URL does
+ */
+export function notFound(code: ErrorCode, path?: string): DomainError {
+  const message = `there is no such ${code.split(".")[0]}`;
+  return new DomainError(code, message, path === undefined ? {} : { errors: [{ path, message }] });
 }
 
 /**

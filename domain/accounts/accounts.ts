@@ -219,12 +219,14 @@ export function assertVirtual(type: AccountRow["type"]): void {
 async function resolveHolder(tx: Tx, actor: Actor, id?: string): Promise<IdentityRow> {
   const own = await selectIdentityOfUser(tx, actor.user);
   if (id === undefined || id === own?.id) {
-    if (own === null || own.deleted_at !== null) throw notFound("identity.not_found");
+    if (own === null || own.deleted_at !== null) {
+      throw notFound("identity.not_found", id === undefined ? undefined : "/holder");
+    }
     return own;
   }
   assertMayAssign(actor);
   const row = isId(id) ? await selectIdentity(tx, id) : null;
-  if (row === null || row.deleted_at !== null) throw notFound("identity.not_found");
+  if (row === null || row.deleted_at !== null) throw notFound("identity.not_found", "/holder");
   return row;
 }
 
@@ -232,7 +234,7 @@ async function resolveOwner(tx: Tx, actor: Actor, id?: string): Promise<string> 
   if (id === undefined || id === actor.user) return actor.user;
   assertMayAssign(actor);
   const row = isId(id) ? await selectUser(tx, id) : null;
-  if (row === null || row.deleted_at !== null) throw notFound("user.not_found");
+  if (row === null || row.deleted_at !== null) throw notFound("user.not_found", "/owner");
   return row.id;
 }
 

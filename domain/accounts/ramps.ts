@@ -65,9 +65,9 @@ export async function resolveRamp(
 ): Promise<AccountRow> {
   const ramp = isId(id) ? await selectAccount(tx, id) : null;
   if (ramp === null || ramp.deleted_at !== null || ramp.type !== "ramp") {
-    throw notFound("ramp.not_found");
+    throw notFound("ramp.not_found", "/ramp");
   }
-  assertMay(actor, "read", { owner: ramp.owner, what: "ramp.not_found" });
+  assertMay(actor, "read", { owner: ramp.owner, what: "ramp.not_found", path: "/ramp" });
   if (ramp.asset !== of.asset || ramp.testnet !== of.testnet) {
     throw new DomainError("account.asset_mismatch", "the ramp is of another asset or network");
   }

@@ -56,7 +56,9 @@ export async function issueCurrency(
 ): Promise<CurrencyWithIssues> {
   const currency = await writableCurrency(tx, actor, input.id);
   const account = await accountFor(tx, currency, input.account);
-  if (account === null) throw notFound("account.not_found");
+  if (account === null) {
+    throw notFound("account.not_found", input.account === undefined ? undefined : "/account");
+  }
   await assertSupplyLaw(tx, currency, input.amount);
   return await change(tx, actor, { ...input, currency, account, operation: "issue" });
 }

@@ -168,8 +168,8 @@ export function viewUser(row: ListedUserRow): EntityView & Record<string, unknow
 
 async function nameIdentity(tx: Tx, actor: Actor, id: string): Promise<string> {
   const row = isId(id) ? await selectIdentity(tx, id) : null;
-  if (row === null || row.deleted_at !== null) throw notFound("identity.not_found");
-  assertMay(actor, "read", { owner: row.owner, what: "identity.not_found" });
+  if (row === null || row.deleted_at !== null) throw notFound("identity.not_found", "/identity");
+  assertMay(actor, "read", { owner: row.owner, what: "identity.not_found", path: "/identity" });
   return row.id;
 }
 

@@ -256,14 +256,15 @@ async function assertNamed(tx: Tx, { asset, account, user, destination }: NewSto
   const known = asset === undefined || findAsset(asset) !== null ||
     await selectCurrencyByName(tx, asset) !== null;
   if (!known) throw new DomainError("asset.unknown", "there is no such asset");
-  for (const id of [account, destination !== undefined && isId(destination) ? destination : null]) {
-    if (id === undefined || id === null) continue;
+  const named = destination !== undefined && isId(destination) ? destination : undefined;
+  for (const [path, id] of [["/account", account], ["/destination", named]] as const) {
+    if (id === undefined) continue;
     const row = isId(id) ? await selectAccount(tx, id) : null;
-    if (row === null || row.type === "system") throw notFound("account.not_found");
+    if (row === null || row.type === "system") throw notFound("account.not_found", path);
   }
   if (user === undefined) return;
   const row = isId(user) ? await selectUser(tx, user) : null;
-  if (row === null) throw notFound("user.not_found");
+  if (row === null) throw notFound("user.not_found", "/user");
 }
 
 function assetsOf(chain: ChainId): string[] {

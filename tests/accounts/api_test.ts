@@ -108,9 +108,13 @@ test("PATCH /v1/accounts/<id> refuses fields that no caller may change", async (
     deepEqual([status, body.code], [400, "request.invalid"]);
   }
   const ramp = await realm.admin.send("PATCH", path, { ramp: account });
-  deepEqual([ramp.status, ramp.body.code], [404, "ramp.not_found"]);
+  deepEqual([ramp.body.code, ramp.body.errors[0].path], ["ramp.not_found", "/ramp"]);
   const data = { data: { k: 1.10 } };
   deepEqual((await realm.admin.send("PATCH", path, data)).body.data, data.data);
+  const earlier = "update accounts set updated_at = created_at - interval '3 ms' where id = $1";
+  await rowsOf(realm, earlier, [account]);
+  const { body } = await realm.admin.send("GET", path);
+  equal(body.updated_at, body.created_at, "no change is shown before the creation");
 });
 
 Deno.test("the singular path is the plural one, and relations are shown whole", async () => {

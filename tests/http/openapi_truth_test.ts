@@ -79,7 +79,7 @@ test("refusals of a party that is not there are in the OpenAPI document", async 
     password: "a long enough password",
     identity: "01a1fb9d-f797-7000-8000-f205583ab8e1",
   });
-  equal(user.body.code, "identity.not_found");
+  deepEqual([user.body.code, user.body.errors[0].path], ["identity.not_found", "/identity"]);
   equal(fault("createRealmUser", user), null);
 });
 

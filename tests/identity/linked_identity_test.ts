@@ -67,6 +67,7 @@ test("an identity that was deleted holds no new account, also of the user that i
   for (const [path, body] of paths) {
     const { status, body: problem } = await send("POST", path, body);
     deepEqual([status, problem.code], [404, "identity.not_found"], path);
+    equal(problem.errors?.[0].path, "holder" in body ? "/holder" : undefined);
   }
   equal((await realm.admin.send("POST", `/v1/identities/${identity}/undelete`)).status, 200);
   for (const [path, body] of paths) equal((await send("POST", path, body)).status, 201, path);
