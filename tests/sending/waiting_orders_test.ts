@@ -15,6 +15,7 @@ import {
 import { workerContextOf } from "../support/evm_fixture.ts";
 import { mineUntil, openRampFixture, type RampFixture } from "../support/ramp_fixture.ts";
 import { rowsOf, type TestRealm } from "../support/realm.ts";
+import { tamper } from "../support/tamper.ts";
 import type { WorkerContext } from "../../workers/worker_context.ts";
 
 const ETHER = 10n ** 18n;
@@ -147,7 +148,7 @@ async function assertPaidForWoken(
 ): Promise<void> {
   const { rest, due } = pausesOf(realm);
   const moved = (sender: string, request: string) =>
-    rowsOf(realm, `update chain_orders set sender = $1, request = ${request}`, [sender]);
+    tamper(realm, `update chain_orders set sender = '${sender}', request = ${request}`);
   await moved(OUTSIDE, `request || '{"feePayer": "${address}"}'`);
   await rest();
   await wakeWaiting(context, PLACE, ["0x1"]);
