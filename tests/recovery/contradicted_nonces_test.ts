@@ -3,10 +3,15 @@ import { deepEqual, equal, fail, match, rejects } from "node:assert/strict";
 import { endAt } from "../support/ended_worker.ts";
 import { type FundedRamp, openFundedRamp } from "../support/evm_fixture.ts";
 import { reconcile } from "../support/installation.ts";
+import { sharingFundedRamp } from "../support/kept_ramps.ts";
 import { type FaultyNode, startFaultyNode } from "../support/nodes/faulty_node.ts";
 import { brokenConstraint } from "../../db/errors.ts";
 import { rowsOf } from "../support/realm.ts";
 import { openTestPoller } from "../support/scan_steps.ts";
+
+const test = sharingFundedRamp(
+  "orders on Ethereum that nodes once seemed to have mined",
+);
 
 /**
  * An order that fills the nonce of a canceled withdrawal, whose bytes somebody has sent and mined all the same; and what as
@@ -62,8 +67,7 @@ async function quarantineOf({ realm }: FundedRamp): Promise<string | null> {
   return detail;
 }
 
-Deno.test("an order on Ethereum that nodes once seemed to have mined, and whose nonce another used, puts the ramp in quarantine, and ends once reconcile has read its block without it", async () => {
-  await using funded = await openFundedRamp();
+test("an order on Ethereum that nodes once seemed to have mined, and whose nonce another used, puts the ramp in quarantine, and ends once reconcile has read its block without it", async (funded) => {
   const { realm } = funded;
   const { fill } = await contradict(funded);
   await funded.advance();
@@ -75,8 +79,7 @@ Deno.test("an order on Ethereum that nodes once seemed to have mined, and whose 
   equal(await stateOf(funded, fill), "dropped");
 });
 
-Deno.test("an order that fills a nonce is not made anew where bytes that were given up used it: its ramp is in quarantine once", async () => {
-  await using funded = await openFundedRamp();
+test("an order that fills a nonce is not made anew where bytes that were given up used it: its ramp is in quarantine once", async (funded) => {
   const { realm } = funded;
   const { fill } = await contradict(funded, false);
   await funded.advance();
@@ -112,8 +115,7 @@ Deno.test("of three nodes one that denies that another transaction used a nonce 
   }
 });
 
-Deno.test("the database lets nobody forget that a scanned block shows a nonce of ours used, outside of quarantine", async () => {
-  await using funded = await openFundedRamp();
+test("the database lets nobody forget that a scanned block shows a nonce of ours used, outside of quarantine", async (funded) => {
   const { realm } = funded;
   await contradict(funded);
   const forget = "update reserved_inputs set consumed_by = null, consumed_height = null";

@@ -10,14 +10,17 @@ import {
   fillOf,
   type LateScene,
   mineInstead,
-  openLateScene,
   quarantineOf,
   seeLate,
+  sharingLateScene,
 } from "../support/late_nonces.ts";
 import { rowsOf } from "../support/realm.ts";
 
 const COIN = 10n ** 18n;
 const nobody = () => fail("nobody is asked");
+const test = sharingLateScene(
+  "orders on Ethereum that were booked and displaced",
+);
 
 /** Books bytes of a canceled withdrawal that somebody sent, and takes their block away. */
 async function bookAndLose(scene: LateScene) {
@@ -82,8 +85,7 @@ Deno.test("a withdrawal on Ethereum that is DONE, and in whose place a reorganis
   ]);
 });
 
-Deno.test("an order on Ethereum that is displaced while its ramp is in quarantine, by what a reconciliation that was killed has booked, is the reason of a quarantine of its own, and stays in each report until then", async () => {
-  await using scene = await openLateScene();
+test("an order on Ethereum that is displaced while its ramp is in quarantine, by what a reconciliation that was killed has booked, is the reason of a quarantine of its own, and stays in each report until then", async (scene) => {
   const { funded } = scene;
   const { realm } = funded;
   const { canceled, fill, booked } = await bookAndLose(scene);
@@ -150,8 +152,7 @@ Deno.test("a withdrawal on Ethereum that was displaced, and that another reorgan
   ok(next !== id);
 });
 
-Deno.test("bytes on Ethereum that were given up and booked, and in whose place a reorganisation beyond the final block mines another transaction, are told to the operator", async () => {
-  await using scene = await openLateScene();
+test("bytes on Ethereum that were given up and booked, and in whose place a reorganisation beyond the final block mines another transaction, are told to the operator", async (scene) => {
   const { funded } = scene;
   const { realm } = funded;
   const { canceled, fill, booked } = await bookAndLose(scene);
@@ -171,8 +172,7 @@ Deno.test("bytes on Ethereum that were given up and booked, and in whose place a
   equal(await paidOut(scene), 0n);
 });
 
-Deno.test("bytes on Ethereum that were given up and booked as a loss, and whose block is reorganised away, are not sent again by us: another transaction takes their nonce, and the operator is told", async () => {
-  await using scene = await openLateScene();
+test("bytes on Ethereum that were given up and booked as a loss, and whose block is reorganised away, are not sent again by us: another transaction takes their nonce, and the operator is told", async (scene) => {
   const { funded } = scene;
   const { realm, anvil } = funded;
   const { booked } = await bookAndLose(scene);

@@ -7,8 +7,9 @@ import { newId } from "../../domain/ids.ts";
 import { locationOf } from "../../domain/realms/realms.ts";
 import { scanNetwork } from "../../workers/scanning/scanner.ts";
 import { asSuperuser } from "../support/database.ts";
-import { type FundedRamp, openFundedRamp, OUTSIDE } from "../support/evm_fixture.ts";
+import { type FundedRamp, OUTSIDE } from "../support/evm_fixture.ts";
 import { haltRealm, keepRealm, reconcile, restoreRealm } from "../support/installation.ts";
+import { sharingFundedRamp } from "../support/kept_ramps.ts";
 import { hasLitecoind } from "../support/nodes/litecoind.ts";
 import { pay } from "../support/pending_withdrawals.ts";
 import { leaveBroken, rowsOf, type TestRealm } from "../support/realm.ts";
@@ -18,6 +19,7 @@ import { COIN, follow, LITECOIN, openUtxoRamp } from "../support/utxo_fixture.ts
 import { newParty } from "../chains/bitcoin/fixture.ts";
 
 const ETHER = 10n ** 18n;
+const test = sharingFundedRamp("equal payments on Ethereum");
 const paid = () => Promise.resolve(true);
 
 /** What the ledger says has left for the outside and for fees of the network, in base units of ether. */
@@ -98,8 +100,7 @@ Deno.test({
   },
 });
 
-Deno.test("a found payment whose transaction failed or can never be mined is no withdrawal's", async () => {
-  await using funded = await openFundedRamp();
+test("a found payment whose transaction failed or can never be mined is no withdrawal's", async (funded) => {
   const { realm } = funded;
   const { body: { id } } = await funded.withdraw("1");
   const [{ order }] = await rowsOf<{ order: string }>(
@@ -125,8 +126,7 @@ Deno.test("a found payment whose transaction failed or can never be mined is no 
   deepEqual(await like("sent"), [true]);
 });
 
-Deno.test("of two equal payments that are found after a withdrawal was called paid, one is its, and the fees bear the other", async () => {
-  await using funded = await openFundedRamp();
+test("of two equal payments that are found after a withdrawal was called paid, one is its, and the fees bear the other", async (funded) => {
   const { realm, anvil } = funded;
   await anvil.mine();
   const { body: { id } } = await funded.withdraw("1");

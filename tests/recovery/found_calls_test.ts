@@ -7,12 +7,14 @@ import { signCall } from "../support/evm_by_hand.ts";
 import { type FundedRamp, openFundedRamp, OUTSIDE } from "../support/evm_fixture.ts";
 import { answered, paidOut } from "../support/found_payments.ts";
 import { haltRealm, reconcile } from "../support/installation.ts";
+import { sharingFundedRamp } from "../support/kept_ramps.ts";
 import { CALLS } from "../support/nodes/anvil.ts";
 import { type FaultyNode, NodeError, startFaultyNode } from "../support/nodes/faulty_node.ts";
 import { rowsOf } from "../support/realm.ts";
 import { openTestPoller } from "../support/scan_steps.ts";
 
 const ETHER = 10n ** 18n;
+const test = sharingFundedRamp("calls on Ethereum by a key of ours");
 const TRACE = "debug_traceTransaction";
 
 /** Has a contract pay each of some addresses, called by the ramp's key with a value; its block is final. */
@@ -54,8 +56,7 @@ async function settle(funded: FundedRamp): Promise<void> {
   }
 }
 
-Deno.test("a call of ours that forwards its coins to the destination of a withdrawal has paid it, and costs what left, once", async () => {
-  await using funded = await openFundedRamp();
+test("a call of ours that forwards its coins to the destination of a withdrawal has paid it, and costs what left, once", async (funded) => {
   const { realm, anvil } = funded;
   const contract = await anvil.deploy("Batcher");
   const { body: { id } } = await funded.withdraw("1");
@@ -73,8 +74,7 @@ Deno.test("a call of ours that forwards its coins to the destination of a withdr
   await agree(funded);
 });
 
-Deno.test("a call of ours that has a contract pay a withdrawal of what it was funded with earlier is asked about, and costs nothing twice", async () => {
-  await using funded = await openFundedRamp();
+test("a call of ours that has a contract pay a withdrawal of what it was funded with earlier is asked about, and costs nothing twice", async (funded) => {
   const { realm, anvil } = funded;
   const contract = await anvil.deploy("Batcher");
   await anvil.send({ to: contract, value: 3n * ETHER });
@@ -100,8 +100,7 @@ Deno.test("a call of ours that has a contract pay a withdrawal of what it was fu
   await agree(funded);
 });
 
-Deno.test("a withdrawal that was called paid, and that a contract paid of what it was funded with earlier, is found to be paid by that, and booked no further", async () => {
-  await using funded = await openFundedRamp();
+test("a withdrawal that was called paid, and that a contract paid of what it was funded with earlier, is found to be paid by that, and booked no further", async (funded) => {
   const { realm, anvil } = funded;
   const contract = await anvil.deploy("Batcher");
   await anvil.send({ to: contract, value: 3n * ETHER });
@@ -123,8 +122,7 @@ Deno.test("a withdrawal that was called paid, and that a contract paid of what i
   deepEqual((await checkLedger(realm.pool)).mismatches, []);
 });
 
-Deno.test("a call of ours that took the place of what was sent for a withdrawal, and paid it inside, ends it", async () => {
-  await using funded = await openFundedRamp();
+test("a call of ours that took the place of what was sent for a withdrawal, and paid it inside, ends it", async (funded) => {
   const { realm, anvil } = funded;
   const contract = await anvil.deploy("Batcher");
   const { body: { id } } = await funded.withdraw("1");
@@ -149,8 +147,7 @@ Deno.test("a call of ours that took the place of what was sent for a withdrawal,
   await agree(funded);
 });
 
-Deno.test("a call of ours that pays an address of ours inside brings a deposit, which the house bears", async () => {
-  await using funded = await openFundedRamp();
+test("a call of ours that pays an address of ours inside brings a deposit, which the house bears", async (funded) => {
   const { realm, anvil, account } = funded;
   using poller = openTestPoller(realm);
   await poller.follow();

@@ -6,9 +6,10 @@ import { fromUnits } from "../../domain/money.ts";
 import { signCall } from "../support/evm_by_hand.ts";
 import { workerContextOf } from "../support/evm_fixture.ts";
 import { haltRealm, reconcile } from "../support/installation.ts";
+import { sharingFixture } from "../support/kept_ramps.ts";
 import { CALLS } from "../support/nodes/anvil.ts";
 import { customer, ended, tokenDraw, total, units } from "../support/own_token.ts";
-import { driftsOf, mineUntil, openRampFixture, type RampFixture } from "../support/ramp_fixture.ts";
+import { driftsOf, mineUntil, type RampFixture } from "../support/ramp_fixture.ts";
 import { rowsOf } from "../support/realm.ts";
 
 const nobody = () => fail("nobody is asked");
@@ -16,13 +17,10 @@ const OPEN = `select from chain_orders where state in ('new', 'planned', 'signed
   union all select from sweeps where state not in ('done', 'failed')`;
 const AMOUNT = 50n * 10n ** 6n;
 
-/** A customer whose own token lies at a deposit address, and waits for its gas. */
-async function openOwed() {
-  // Gas waits for its depth for longer than a sweep takes.
-  const env = { ETHEREUM_CONFIRMATIONS: "6" };
-  const fixture = await openRampFixture({ testnet: false, env });
+/** A customer with a token of its own, and an address for deposits of it. */
+async function openOwn(fixture: RampFixture) {
   const mine = await customer(fixture);
-  const { realm, anvil } = fixture;
+  const { realm } = fixture;
   await ended(fixture, mine, await tokenDraw(mine, "100"));
   await mineUntil(fixture, async () => (await rowsOf(realm, OPEN)).length === 0);
   const made = await mine.user.send("POST", "/v1/accounts", { type: "virtual", asset: "GOLD_ETH" });
@@ -31,10 +29,32 @@ async function openOwed() {
   equal(given.status, 201, given.text);
   await realm.drain();
   const { address } = given.body.address;
-  const data = CALLS.encodeFunctionData("transfer", [address, AMOUNT]);
-  await anvil.pool({ from: 5, to: mine.contract, data });
   const before = await total(fixture, mine.ramp);
-  return { fixture, mine, virtual: made.body.id, address, before };
+  return {
+    mine,
+    virtual: made.body.id as string,
+    address: address as string,
+    before,
+  };
+}
+
+/** The token lies at the address, and waits for its gas. */
+interface Owed extends Awaited<ReturnType<typeof openOwn>> {
+  readonly fixture: RampFixture;
+}
+
+const ground = sharingFixture("sweeps of a customer's own token", {
+  ...{ testnet: false, prepare: openOwn },
+  // Gas waits for its depth for longer than a sweep takes.
+  env: { ETHEREUM_CONFIRMATIONS: "6" },
+});
+
+function test(title: string, work: (owed: Owed) => Promise<void>): void {
+  ground(title, async ({ made, ...fixture }) => {
+    const data = CALLS.encodeFunctionData("transfer", [made.address, AMOUNT]);
+    await fixture.anvil.pool({ from: 5, to: made.mine.contract, data });
+    await work({ fixture, ...made });
+  });
 }
 
 /**
@@ -43,7 +63,7 @@ async function openOwed() {
  * @param drift of the coins, where the test took some away
  */
 async function assertPaidOnce(
-  { fixture, mine, virtual, before }: Awaited<ReturnType<typeof openOwed>>,
+  { fixture, mine, virtual, before }: Owed,
   drift = "0",
 ): Promise<void> {
   const { realm } = fixture;
@@ -62,10 +82,8 @@ async function rampOf(fixture: RampFixture, ramp: string): Promise<string> {
   return (await fixture.account(ramp)).ramp.address;
 }
 
-Deno.test("a sweep of a customer's own token that is found on the chain before its gas has ended is booked once, and the gas costs its fee", async () => {
-  const owed = await openOwed();
+test("a sweep of a customer's own token that is found on the chain before its gas has ended is booked once, and the gas costs its fee", async (owed) => {
   const { fixture, mine, address } = owed;
-  await using _ = fixture;
   const { realm, anvil } = fixture;
   const mined = "select from chain_orders where purpose = 'gas' and state = 'mined'";
   await mineUntil(fixture, async () => (await rowsOf(realm, mined)).length > 0);
@@ -90,7 +108,7 @@ Deno.test("a sweep of a customer's own token that is found on the chain before i
 });
 
 /** Has the sweep mined that was given up, while another one of its account is sent. */
-async function mineLate({ fixture }: Awaited<ReturnType<typeof openOwed>>) {
+async function mineLate({ fixture }: Owed) {
   const { realm, anvil } = fixture;
   const sent =
     "select id as order, hash from chain_orders where purpose = 'sweep' and contract <> '' and state = 'sent'";
@@ -123,17 +141,13 @@ async function mineLate({ fixture }: Awaited<ReturnType<typeof openOwed>>) {
   await mineUntil(fixture, async () => (await reconcile(realm, nobody)).every((one) => one.lifted));
 }
 
-Deno.test("a sweep of a customer's own token that is mined late beside another costs no more than the gas that was sent ahead", async () => {
-  const owed = await openOwed();
-  await using _ = owed.fixture;
+test("a sweep of a customer's own token that is mined late beside another costs no more than the gas that was sent ahead", async (owed) => {
   await mineLate(owed);
   await assertPaidOnce(owed);
 });
 
-Deno.test("a sweep of a customer's own token beside which a late one left neither tokens nor gas is canceled, for gas that its ramp pays for", async () => {
-  const owed = await openOwed();
+test("a sweep of a customer's own token beside which a late one left neither tokens nor gas is canceled, for gas that its ramp pays for", async (owed) => {
   const { fixture: { realm, anvil }, address } = owed;
-  await using _ = owed.fixture;
   await mineLate(owed);
   const left = BigInt(await anvil.rpc<string>("eth_getBalance", address, "latest"));
   await anvil.rpc("anvil_setBalance", address, "0x0");

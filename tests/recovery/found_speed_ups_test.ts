@@ -3,14 +3,18 @@ import { deepEqual, equal, match, notEqual, ok, rejects } from "node:assert/stri
 import { checkLedger } from "../../domain/audit/ledger_check.ts";
 import { endAt } from "../support/ended_worker.ts";
 import { signCall } from "../support/evm_by_hand.ts";
-import { type FundedRamp, openFundedRamp, OUTSIDE } from "../support/evm_fixture.ts";
+import { type FundedRamp, OUTSIDE } from "../support/evm_fixture.ts";
 import { answered, foundAndLost, paidOut, signElsewhere } from "../support/found_payments.ts";
 import { haltRealm, keepRealm, renewPrices, restoreRealm } from "../support/installation.ts";
+import { sharingFundedRamp } from "../support/kept_ramps.ts";
 import { driftsOf, mineUntil, openRampFixture } from "../support/ramp_fixture.ts";
 import { CALLS, rich } from "../support/nodes/anvil.ts";
 import { rowsOf } from "../support/realm.ts";
 
 const ETHER = 10n ** 18n;
+const test = sharingFundedRamp(
+  "payments on Ethereum that were found and pay too little",
+);
 const AGED = "update chain_orders set created_at = created_at - interval '20 minutes'";
 const AGED_ATTEMPTS = "update order_attempts set created_at = created_at - interval '20 minutes'";
 
@@ -62,8 +66,7 @@ async function assertReplaced(funded: FundedRamp, purpose: string, total: bigint
   deepEqual((await checkLedger(funded.realm.pool)).mismatches, []);
 }
 
-Deno.test("a payment that was found, loses its block and pays too little by then is sped up by its customer, and paid once", async () => {
-  await using funded = await openFundedRamp();
+test("a payment that was found, loses its block and pays too little by then is sped up by its customer, and paid once", async (funded) => {
   const { realm, anvil } = funded;
   await anvil.mine(3);
   const { body: { id, fee } } = await funded.withdraw("1");
@@ -90,8 +93,7 @@ Deno.test("a payment that was found, loses its block and pays too little by then
   await assertReplaced(funded, "recovered", ETHER);
 });
 
-Deno.test("a payment that was found and pays too little by then is replaced within its budget where others wait behind it, and each is paid once", async () => {
-  await using funded = await openFundedRamp();
+test("a payment that was found and pays too little by then is replaced within its budget where others wait behind it, and each is paid once", async (funded) => {
   const { realm, anvil } = funded;
   await anvil.mine(3);
   const { body: { id } } = await funded.withdraw("1", { fee: { speed: "slow" } });
@@ -111,8 +113,7 @@ Deno.test("a payment that was found and pays too little by then is replaced with
   await assertReplaced(funded, "recovered", 3n * ETHER);
 });
 
-Deno.test("a payment that was found and would cost more than its budget by then is canceled for those behind it, and given back once that is final", async () => {
-  await using funded = await openFundedRamp();
+test("a payment that was found and would cost more than its budget by then is canceled for those behind it, and given back once that is final", async (funded) => {
   const { realm, anvil } = funded;
   await anvil.mine(3);
   const before = await realm.balance(funded.account);
@@ -142,8 +143,7 @@ Deno.test("a payment that was found and would cost more than its budget by then 
   deepEqual((await checkLedger(realm.pool)).mismatches, []);
 });
 
-Deno.test("a payment that was found, that nobody here has ordered, and that pays too little by then is replaced by itself, and borne once", async () => {
-  await using funded = await openFundedRamp();
+test("a payment that was found, that nobody here has ordered, and that pays too little by then is replaced by itself, and borne once", async (funded) => {
   const { realm, anvil } = funded;
   await anvil.mine(3);
   await keepRealm(realm);
@@ -165,8 +165,7 @@ Deno.test("a payment that was found, that nobody here has ordered, and that pays
   match(total, /^-1\.0000/);
 });
 
-Deno.test("a payment that was found, that nobody here has ordered, and that pays too little by then is not replaced while its ramp is in quarantine", async () => {
-  await using funded = await openFundedRamp();
+test("a payment that was found, that nobody here has ordered, and that pays too little by then is not replaced while its ramp is in quarantine", async (funded) => {
   const { realm, anvil } = funded;
   await anvil.mine(3);
   await keepRealm(realm);
@@ -184,8 +183,7 @@ Deno.test("a payment that was found, that nobody here has ordered, and that pays
   await assertReplaced(funded, "recovered", ETHER);
 });
 
-Deno.test("a withdrawal that was signed at the dump, whose replacement was found and loses its block, is sped up once more, and paid once", async () => {
-  await using funded = await openFundedRamp();
+test("a withdrawal that was signed at the dump, whose replacement was found and loses its block, is sped up once more, and paid once", async (funded) => {
   const { realm, anvil } = funded;
   await anvil.mine(3);
   const { body: { id } } = await funded.withdraw("1", { fee: { speed: "slow" } });
@@ -254,8 +252,7 @@ Deno.test("a sweep that was found, loses its block and pays too little by then i
   deepEqual((await checkLedger(realm.pool)).mismatches, []);
 });
 
-Deno.test("a call that nothing here makes, by a key of ours, is taken in and named, and keeps no ramp in quarantine", async () => {
-  await using funded = await openFundedRamp();
+test("a call that nothing here makes, by a key of ours, is taken in and named, and keeps no ramp in quarantine", async (funded) => {
   const { realm, anvil } = funded;
   await anvil.mine(3);
   const contract = await anvil.deploy("Batcher");
@@ -287,8 +284,7 @@ Deno.test("a call that nothing here makes, by a key of ours, is taken in and nam
   deepEqual((await checkLedger(realm.pool)).mismatches, []);
 });
 
-Deno.test("a payment that was found, that nothing here can replace, and that loses its block is sped up for nobody, and nobody is charged for it", async () => {
-  await using funded = await openFundedRamp();
+test("a payment that was found, that nothing here can replace, and that loses its block is sped up for nobody, and nobody is charged for it", async (funded) => {
   const { realm, anvil } = funded;
   await anvil.mine(3);
   const { body: { id } } = await funded.withdraw("1");
@@ -330,8 +326,7 @@ Deno.test("a payment that was found, that nothing here can replace, and that los
   deepEqual((await checkLedger(realm.pool)).mismatches, []);
 });
 
-Deno.test("a payment that was found, that nobody here has ordered and nothing here can replace, and that loses its block, says how its nonce is used up", async () => {
-  await using funded = await openFundedRamp();
+test("a payment that was found, that nobody here has ordered and nothing here can replace, and that loses its block, says how its nonce is used up", async (funded) => {
   const { realm, anvil } = funded;
   await anvil.mine(3);
   const accessList = [{ address: OUTSIDE, storageKeys: [] }];

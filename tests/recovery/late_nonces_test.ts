@@ -13,17 +13,21 @@ import {
   fillOf,
   type LateScene,
   mineInstead,
-  openLateScene,
   quarantineOf,
   seeLate,
+  sharingLateScene,
 } from "../support/late_nonces.ts";
-import { type FaultyNode, NodeError, startFaultyNode } from "../support/nodes/faulty_node.ts";
+import { NodeError } from "../support/nodes/faulty_node.ts";
 import { rowsOf } from "../support/realm.ts";
 
 const COIN = 10n ** 18n;
 /** The account has a balance that no deposit paid: the chain holds as much less. */
 const CREDITED = "-10";
 const nobody = () => fail("nobody is asked");
+const test = sharingLateScene("payments on Ethereum that were given up", { nodes: 1 });
+const onNodes = sharingLateScene("payments on Ethereum that were given up, behind three nodes", {
+  nodes: 3,
+});
 
 async function paidOut({ funded: { anvil } }: LateScene): Promise<bigint> {
   return BigInt(await anvil.rpc<string>("eth_getBalance", OUTSIDE, "latest"));
@@ -49,8 +53,7 @@ async function feesOf({ funded }: LateScene): Promise<number> {
   return Number((await funded.books()).fees);
 }
 
-Deno.test("bytes of a withdrawal on Ethereum that was canceled before they left, and that somebody sends, are booked as a loss by reconcile, once, and the books agree with the chain", async () => {
-  await using scene = await openLateScene();
+test("bytes of a withdrawal on Ethereum that was canceled before they left, and that somebody sends, are booked as a loss by reconcile, once, and the books agree with the chain", async (scene) => {
   const { funded, poller } = scene;
   const canceled = await cancelSigned(funded);
   await funded.advance();
@@ -69,8 +72,7 @@ Deno.test("bytes of a withdrawal on Ethereum that was canceled before they left,
   equal((await funded.read(canceled.id)).status, "CANCELED");
 });
 
-Deno.test("a reorganisation beyond the final block that puts bytes of a canceled withdrawal in the place of what had filled their nonce is noticed, and booked", async () => {
-  await using scene = await openLateScene();
+test("a reorganisation beyond the final block that puts bytes of a canceled withdrawal in the place of what had filled their nonce is noticed, and booked", async (scene) => {
   const { funded } = scene;
   const canceled = await cancelSigned(funded);
   const fork = await funded.anvil.rpc<string>("evm_snapshot");
@@ -89,39 +91,38 @@ Deno.test("a reorganisation beyond the final block that puts bytes of a canceled
   equal(await paidOut(scene), COIN);
 });
 
-Deno.test("a payment that a canceling transaction had taken the place of is booked as a loss where a reorganisation beyond the final block mines it instead", async () => {
-  let faulty: FaultyNode | null = null;
-  await using scene = await openLateScene({ front: (url) => (faulty = startFaultyNode(url)).url });
-  const { funded } = scene;
-  const { realm, anvil } = funded;
-  const { body: { id } } = await funded.withdraw("1");
-  let raw: string | null = null;
-  faulty!.trick = ({ method, params }) => {
-    if (method !== "eth_sendRawTransaction") return undefined;
-    raw ??= String(params[0]);
-    if (params[0] === raw) throw new NodeError(-32000, "transaction type not supported");
-    return undefined;
-  };
-  await funded.advance();
-  const [{ order, hash }] = await rowsOf<{ order: string; hash: string }>(
-    realm,
-    "select order_id as order, hash from order_attempts",
-  );
-  const fork = await anvil.rpc<string>("evm_snapshot");
-  await rowsOf(realm, "update chain_orders set created_at = now() - interval '20 minutes'");
-  equal((await funded.finish(id)).status, "FAILED");
-  faulty!.trick = () => undefined;
-  await scene.poller.advance();
-  await anvil.rpc("evm_revert", fork);
-  await mineInstead(funded, raw!, 30);
-  await seeLate(scene, hash);
-  await booksLoss(scene, { hash, order });
-  equal(await paidOut(scene), COIN);
-  await faulty![Symbol.asyncDispose]();
-});
+test(
+  "a payment that a canceling transaction had taken the place of is booked as a loss where a reorganisation beyond the final block mines it instead",
+  async (scene, [node]) => {
+    const { funded } = scene;
+    const { realm, anvil } = funded;
+    const { body: { id } } = await funded.withdraw("1");
+    let raw: string | null = null;
+    node.trick = ({ method, params }) => {
+      if (method !== "eth_sendRawTransaction") return undefined;
+      raw ??= String(params[0]);
+      if (params[0] === raw) throw new NodeError(-32000, "transaction type not supported");
+      return undefined;
+    };
+    await funded.advance();
+    const [{ order, hash }] = await rowsOf<{ order: string; hash: string }>(
+      realm,
+      "select order_id as order, hash from order_attempts",
+    );
+    const fork = await anvil.rpc<string>("evm_snapshot");
+    await rowsOf(realm, "update chain_orders set created_at = now() - interval '20 minutes'");
+    equal((await funded.finish(id)).status, "FAILED");
+    node.trick = () => undefined;
+    await scene.poller.advance();
+    await anvil.rpc("evm_revert", fork);
+    await mineInstead(funded, raw!, 30);
+    await seeLate(scene, hash);
+    await booksLoss(scene, { hash, order });
+    equal(await paidOut(scene), COIN);
+  },
+);
 
-Deno.test("bytes that were given up, and that nodes only seemed to have mined, are given up again by reconcile, though nothing else has used their nonce", async () => {
-  await using scene = await openLateScene();
+test("bytes that were given up, and that nodes only seemed to have mined, are given up again by reconcile, though nothing else has used their nonce", async (scene) => {
   const { funded } = scene;
   const { realm } = funded;
   const { hash } = await cancelSigned(funded);
@@ -148,14 +149,9 @@ Deno.test("bytes that were given up, and that nodes only seemed to have mined, a
   equal((await fillOf(funded)).state, "done");
 });
 
-Deno.test("of three nodes one that denies a block of bytes that were given up keeps nobody from booking them, and two that deny it have it wait", async () => {
-  const nodes: FaultyNode[] = [];
-  const front = (url: string) => {
-    for (let count = 0; count < 3; count++) nodes.push(startFaultyNode(url));
-    return nodes.map((one) => one.url).join();
-  };
-  await using scene = await openLateScene({ front });
-  try {
+onNodes(
+  "of three nodes one that denies a block of bytes that were given up keeps nobody from booking them, and two that deny it have it wait",
+  async (scene, nodes) => {
     const { funded } = scene;
     const canceled = await cancelSigned(funded);
     await mineInstead(funded, canceled.raw);
@@ -168,13 +164,10 @@ Deno.test("of three nodes one that denies a block of bytes that were given up ke
     deepEqual(early.taken, []);
     nodes[1].trick = () => undefined;
     await booksLoss(scene, canceled);
-  } finally {
-    for (const node of nodes) await node.abort();
-  }
-});
+  },
+);
 
-Deno.test("bytes that were given up, and failed in their block, cost their fee alone", async () => {
-  await using scene = await openLateScene();
+test("bytes that were given up, and failed in their block, cost their fee alone", async (scene) => {
   const { funded } = scene;
   const { realm, anvil } = funded;
   const { hash, raw } = await cancelSigned(funded);
@@ -197,8 +190,7 @@ Deno.test("bytes that were given up, and failed in their block, cost their fee a
   equal(state, "failed");
 });
 
-Deno.test("a reconciliation that is killed before any of its steps, and run again, books bytes that were given up once", async () => {
-  await using scene = await openLateScene();
+test("a reconciliation that is killed before any of its steps, and run again, books bytes that were given up once", async (scene) => {
   const { funded } = scene;
   const { realm } = funded;
   const canceled = await cancelSigned(funded);
@@ -219,8 +211,7 @@ Deno.test("a reconciliation that is killed before any of its steps, and run agai
   equal(await driftOf(funded), CREDITED);
 });
 
-Deno.test("bytes that were given up, were found in a block, and whose block is reorganised away before they are booked, are given back to their order, and cost nothing", async () => {
-  await using scene = await openLateScene();
+test("bytes that were given up, were found in a block, and whose block is reorganised away before they are booked, are given back to their order, and cost nothing", async (scene) => {
   const { funded } = scene;
   const { realm, anvil } = funded;
   const canceled = await cancelSigned(funded);
@@ -255,8 +246,7 @@ Deno.test("bytes that were given up, were found in a block, and whose block is r
   equal(await paidOut(scene), 0n);
 });
 
-Deno.test("the database lets nobody mark or book as mined late what was not given up, nor outside of quarantine, nor twice", async () => {
-  await using scene = await openLateScene();
+test("the database lets nobody mark or book as mined late what was not given up, nor outside of quarantine, nor twice", async (scene) => {
   const { funded } = scene;
   const { realm } = funded;
   const refused = async (statement: string) =>
@@ -270,7 +260,7 @@ Deno.test("the database lets nobody mark or book as mined late what was not give
   const { hash, raw, order } = await cancelSigned(funded);
   const of = `where hash = '${hash}'`;
   const book = (by: string) => `update order_attempts set late_order_id = ${by} ${of}`;
-  const any = "(select id from chain_orders where state = 'done' limit 1)";
+  const any = "(select id from chain_orders where state = 'done' order by id limit 1)";
   equal(await refused(book(any)), "order_attempts_change", "no block has it");
   await mineInstead(funded, raw);
   await seeLate(scene, hash);
@@ -288,8 +278,7 @@ Deno.test("the database lets nobody mark or book as mined late what was not give
   equal(await refused(book(any)), "order_attempts_change", "it is booked by another");
 });
 
-Deno.test("a withdrawal whose bytes somebody else has sent is not canceled once a scanned block shows them, by its customer nor in the database, and is DONE", async () => {
-  await using scene = await openLateScene();
+test("a withdrawal whose bytes somebody else has sent is not canceled once a scanned block shows them, by its customer nor in the database, and is DONE", async (scene) => {
   const { funded, poller } = scene;
   const { realm } = funded;
   const { body: { id } } = await funded.withdraw("1");

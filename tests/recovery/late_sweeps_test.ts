@@ -12,12 +12,13 @@ import { type FaultyNode, startFaultyNode } from "../support/nodes/faulty_node.t
 import { hasLitecoind } from "../support/nodes/litecoind.ts";
 import { driftsOf, mineUntil, type RampFixture } from "../support/ramp_fixture.ts";
 import { rowsOf, type TestRealm } from "../support/realm.ts";
-import { openSwept, rawOf, SENT, untilSent } from "../support/sent_sweeps.ts";
+import { rawOf, SENT, sharingSwept, type Swept, untilSent } from "../support/sent_sweeps.ts";
 import { openSolanaFixture } from "../support/solana_deposit_fixture.ts";
 import { COIN, follow, LITECOIN, openUtxoRamp } from "../support/utxo_fixture.ts";
 
 const ETHER = 10n ** 18n;
 const nobody = () => fail("nobody is asked");
+const test = sharingSwept("sweeps on Ethereum that were given up");
 const CONSUMED = { proof: "consumed", by: `0x${"ab".repeat(32)}`, height: 1 } as const;
 
 /** Gives the sent sweep up, as where nodes show another transaction with its nonce or coins. */
@@ -73,9 +74,7 @@ async function assertSwept(fixture: RampFixture, virtual: string): Promise<void>
   deepEqual(await driftsOf(fixture), [["ETH", "0"]]);
 }
 
-Deno.test("a sweep on Ethereum that is mined after it was given up is booked as the sweep that it was, once, and nothing but that", async () => {
-  const { fixture, virtual } = await openSwept();
-  await using _ = fixture;
+test("a sweep on Ethereum that is mined after it was given up is booked as the sweep that it was, once, and nothing but that", async ({ fixture, virtual }) => {
   const { realm } = fixture;
   const { order, hash } = await giveUp(realm);
   await fixture.mine(70);
@@ -101,9 +100,7 @@ Deno.test("a sweep on Ethereum that is mined after it was given up is booked as 
   equal(again.count, 1);
 });
 
-Deno.test("a sweep on Ethereum that is mined late, and failed in its block, costs its deposit account the fee, and the rest is swept", async () => {
-  const { fixture, virtual, to } = await openSwept();
-  await using _ = fixture;
+test("a sweep on Ethereum that is mined late, and failed in its block, costs its deposit account the fee, and the rest is swept", async ({ fixture, virtual, to }) => {
   const { realm, anvil } = fixture;
   const { hash } = await giveUp(realm);
   await anvil.rpc("anvil_setCode", to, "0x60006000fd");
@@ -120,9 +117,7 @@ Deno.test("a sweep on Ethereum that is mined late, and failed in its block, cost
   await assertSwept(fixture, virtual);
 });
 
-Deno.test("a sweep on Ethereum that is mined late, and loses its block before it is booked, is given back, puts its ramp in quarantine, and the deposit is swept", async () => {
-  const { fixture, virtual, address } = await openSwept();
-  await using _ = fixture;
+test("a sweep on Ethereum that is mined late, and loses its block before it is booked, is given back, puts its ramp in quarantine, and the deposit is swept", async ({ fixture, virtual, address }) => {
   const { realm, anvil } = fixture;
   const context = await workerContextOf(realm);
   const rival = await signCall({ realm, context, address }, { to: address, value: 1n });
@@ -153,8 +148,7 @@ Deno.test("a sweep on Ethereum that is mined late, and loses its block before it
 });
 
 /** A deposit of which the given-up sweep was mined, and booked, while another one was sent. */
-async function openBeside() {
-  const { fixture, virtual, address } = await openSwept();
+async function bookBeside({ fixture, virtual, address }: Swept) {
   const { realm, anvil } = fixture;
   const { order, hash } = await giveUp(realm);
   const raw = await rawOf(realm, hash);
@@ -171,9 +165,8 @@ async function openBeside() {
   return { fixture, virtual, address };
 }
 
-Deno.test("a sweep on Ethereum that is mined late while another of its account is sent is booked beside it, and that one takes what comes later", async () => {
-  const { fixture, virtual, address } = await openBeside();
-  await using _ = fixture;
+test("a sweep on Ethereum that is mined late while another of its account is sent is booked beside it, and that one takes what comes later", async (given) => {
+  const { fixture, virtual, address } = await bookBeside(given);
   const { realm, anvil } = fixture;
   await anvil.pool({ to: address, value: ETHER / 2n });
   await rowsOf(realm, "update chain_orders set created_at = now() - interval '20 minutes'");
@@ -188,9 +181,8 @@ Deno.test("a sweep on Ethereum that is mined late while another of its account i
   deepEqual(await driftsOf(fixture), [["ETH", "0"]]);
 });
 
-Deno.test("a sweep on Ethereum beside which a late one left nothing is canceled at the house's cost, and what comes later is swept whole", async () => {
-  const { fixture, virtual, address } = await openBeside();
-  await using _ = fixture;
+test("a sweep on Ethereum beside which a late one left nothing is canceled at the house's cost, and what comes later is swept whole", async (given) => {
+  const { fixture, virtual, address } = await bookBeside(given);
   const { realm, anvil } = fixture;
   await mineUntil(fixture, async () => (await fixture.account(virtual)).balance.total !== "0");
   const swept = (await fixture.account(virtual)).balance.total;
@@ -224,7 +216,7 @@ Deno.test("a sweep on Ethereum beside which a late one left nothing is canceled 
 
 /** A deposit that pays for a cancellation is forwarded whole, and the house bears what it paid for that. */
 async function assertLent(
-  { fixture, virtual, address }: Awaited<ReturnType<typeof openBeside>>,
+  { fixture, virtual, address }: Awaited<ReturnType<typeof bookBeside>>,
   awaitGas: () => Promise<readonly { state: string }[]>,
 ): Promise<void> {
   const { realm, anvil } = fixture;
@@ -256,9 +248,9 @@ async function assertLent(
   }
 }
 
-Deno.test("a deposit that pays for such a cancellation, because it came before the gas for it, is forwarded whole, at the house's cost", async () => {
-  const beside = await openBeside();
-  await using fixture = beside.fixture;
+test("a deposit that pays for such a cancellation, because it came before the gas for it, is forwarded whole, at the house's cost", async (swept) => {
+  const beside = await bookBeside(swept);
+  const { fixture } = beside;
   const canceling = "select from order_attempts where cancels and raw is not null";
   await assertLent(beside, async () => {
     await mineUntil(fixture, async () => (await rowsOf(fixture.realm, canceling)).length > 0);
@@ -266,9 +258,9 @@ Deno.test("a deposit that pays for such a cancellation, because it came before t
   });
 });
 
-Deno.test("a deposit that pays for such a cancellation, because the gas for it failed, is forwarded whole, at the house's cost", async () => {
-  const beside = await openBeside();
-  await using fixture = beside.fixture;
+test("a deposit that pays for such a cancellation, because the gas for it failed, is forwarded whole, at the house's cost", async (swept) => {
+  const beside = await bookBeside(swept);
+  const { fixture } = beside;
   const failed = "select from chain_orders where purpose = 'gas' and state = 'failed'";
   await assertLent(beside, async () => {
     await fixture.anvil.rpc("anvil_setCode", beside.address, "0x60006000fd");
@@ -278,9 +270,7 @@ Deno.test("a deposit that pays for such a cancellation, because the gas for it f
   });
 });
 
-Deno.test("a sweep on Ethereum that was mined late, and in whose place a reorganisation beyond the final block mines its replacement, is booked once and told", async () => {
-  const { fixture, virtual } = await openSwept();
-  await using _ = fixture;
+test("a sweep on Ethereum that was mined late, and in whose place a reorganisation beyond the final block mines its replacement, is booked once and told", async ({ fixture, virtual }) => {
   const { realm, anvil } = fixture;
   const [{ hash: first }] = await rowsOf<{ hash: string }>(realm, SENT);
   await rowsOf(realm, "update chain_orders set replace = true, speed = 'fast'");

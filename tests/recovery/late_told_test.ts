@@ -7,10 +7,10 @@ import {
   driftOf,
   type LateScene,
   mineInstead,
-  openLateScene,
   quarantineOf,
+  sharingLateScene,
 } from "../support/late_nonces.ts";
-import { type FaultyNode, startFaultyNode } from "../support/nodes/faulty_node.ts";
+import type { FaultyNode } from "../support/nodes/faulty_node.ts";
 import { rowsOf } from "../support/realm.ts";
 import { OUTSIDE } from "../support/evm_fixture.ts";
 
@@ -19,15 +19,10 @@ const COIN = 10n ** 18n;
 const CREDITED = "-10";
 const nobody = () => fail("nobody is asked");
 
-/** A ramp over two nodes, both of which must agree. */
-async function openPair(): Promise<{ scene: LateScene; nodes: FaultyNode[] }> {
-  const nodes: FaultyNode[] = [];
-  const front = (url: string) => {
-    for (let count = 0; count < 2; count++) nodes.push(startFaultyNode(url));
-    return nodes.map((one) => one.url).join();
-  };
-  return { scene: await openLateScene({ front }), nodes };
-}
+// Both nodes must agree.
+const test = sharingLateScene("bytes that one of two nodes omits or invents", {
+  nodes: 2,
+});
 
 /** Keeps a transaction back in blocks, and from questions about it. */
 function omits({ funded: { anvil } }: LateScene, node: FaultyNode, hash: string): void {
@@ -52,10 +47,9 @@ async function warningOf({ funded: { realm } }: LateScene): Promise<string> {
   return warning ?? "none";
 }
 
-Deno.test("bytes that were given up, and that one of two nodes omits from their block, are told to the operator, keep a quarantine, and are booked once both show them", async () => {
-  const { scene, nodes } = await openPair();
-  await using _ = scene;
-  try {
+test(
+  "bytes that were given up, and that one of two nodes omits from their block, are told to the operator, keep a quarantine, and are booked once both show them",
+  async (scene, nodes) => {
     const { funded, poller } = scene;
     const { realm } = funded;
     const canceled = await cancelSigned(funded);
@@ -91,15 +85,12 @@ Deno.test("bytes that were given up, and that one of two nodes omits from their 
     await poller.advance();
     equal(await driftOf(funded), CREDITED);
     equal(await warningOf(scene), "none");
-  } finally {
-    for (const node of nodes) await node.abort();
-  }
-});
+  },
+);
 
-Deno.test("bytes of a signed withdrawal that one of two nodes omits from their block, and that is canceled then, are not forgotten", async () => {
-  const { scene, nodes } = await openPair();
-  await using _ = scene;
-  try {
+test(
+  "bytes of a signed withdrawal that one of two nodes omits from their block, and that is canceled then, are not forgotten",
+  async (scene, nodes) => {
     const { funded, poller } = scene;
     const { realm } = funded;
     const { body: { id } } = await funded.withdraw("1");
@@ -118,15 +109,12 @@ Deno.test("bytes of a signed withdrawal that one of two nodes omits from their b
       await quarantineOf(funded) ?? "none",
       new RegExp(`^${hash} .* was given up, and was mined`),
     );
-  } finally {
-    for (const node of nodes) await node.abort();
-  }
-});
+  },
+);
 
-Deno.test("bytes that were given up, and that one of two nodes invents a block for, are forgotten once all nodes deny it", async () => {
-  const { scene, nodes } = await openPair();
-  await using _ = scene;
-  try {
+test(
+  "bytes that were given up, and that one of two nodes invents a block for, are forgotten once all nodes deny it",
+  async (scene) => {
     const { funded, poller } = scene;
     const { realm } = funded;
     const { hash } = await cancelSigned(funded);
@@ -140,7 +128,5 @@ Deno.test("bytes that were given up, and that one of two nodes invents a block f
     await poller.advance();
     deepEqual(await rowsOf(realm, "select from order_attempts where told_height is not null"), []);
     deepEqual([await quarantineOf(funded), await warningOf(scene)], [null, "none"]);
-  } finally {
-    for (const node of nodes) await node.abort();
-  }
-});
+  },
+);

@@ -7,12 +7,15 @@ import { paidOut } from "../support/displaced_nonces.ts";
 import { endAt } from "../support/ended_worker.ts";
 import { haltRealm, reconcile } from "../support/installation.ts";
 import { reconcileBefore } from "../support/killed_reconcile.ts";
-import { type LateScene, openLateScene, quarantineOf } from "../support/late_nonces.ts";
+import { type LateScene, quarantineOf, sharingLateScene } from "../support/late_nonces.ts";
 import { rowsOf } from "../support/realm.ts";
 
 const LATE = "a transaction of ours was mined, or lost, meanwhile: run it again";
 const ANEW = "the quarantine began anew meanwhile, for another reason: run it again";
 const nobody = () => fail("nobody is asked");
+const test = sharingLateScene(
+  "quarantines on Ethereum that a reconciliation is to end",
+);
 
 /** Puts the ramp into quarantine for a reason. */
 async function begin({ funded: { realm } }: LateScene, detail: string): Promise<void> {
@@ -42,8 +45,7 @@ async function overtaken(scene: LateScene) {
   return { id, slow, answer: () => said.resolve(false) };
 }
 
-Deno.test("of two reconciliations at once, the slower does not end a quarantine that began after the other had ended the first", async () => {
-  await using scene = await openLateScene();
+test("of two reconciliations at once, the slower does not end a quarantine that began after the other had ended the first", async (scene) => {
   const { funded } = scene;
   const { id, slow, answer } = await overtaken(scene);
   await begin(scene, "somebody has our keys");
@@ -58,8 +60,7 @@ Deno.test("of two reconciliations at once, the slower does not end a quarantine 
   equal((await funded.finish(id)).status, "DONE");
 });
 
-Deno.test("of two reconciliations at once, the slower ends as the other has, where no quarantine began since", async () => {
-  await using scene = await openLateScene();
+test("of two reconciliations at once, the slower ends as the other has, where no quarantine began since", async (scene) => {
   const { funded } = scene;
   const { id, slow, answer } = await overtaken(scene);
   answer();
@@ -69,8 +70,7 @@ Deno.test("of two reconciliations at once, the slower ends as the other has, whe
   equal((await funded.finish(id)).status, "DONE");
 });
 
-Deno.test("a quarantine on Ethereum does not end where, in that moment, a withdrawal that was followed turns out to be lost, so that nobody was asked about it", async () => {
-  await using scene = await openLateScene();
+test("a quarantine on Ethereum does not end where, in that moment, a withdrawal that was followed turns out to be lost, so that nobody was asked about it", async (scene) => {
   const { funded } = scene;
   const { realm } = funded;
   const { body: { id } } = await funded.withdraw("1");
@@ -99,8 +99,7 @@ Deno.test("a quarantine on Ethereum does not end where, in that moment, a withdr
   ok(await quarantineOf(funded) !== null);
 });
 
-Deno.test("a quarantine on Ethereum ends beside a withdrawal that is followed", async () => {
-  await using scene = await openLateScene();
+test("a quarantine on Ethereum ends beside a withdrawal that is followed", async (scene) => {
   const { funded } = scene;
   const { body: { id } } = await funded.withdraw("1");
   await endAt("broadcast", funded.advance);

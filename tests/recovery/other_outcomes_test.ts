@@ -10,30 +10,21 @@ import { isKilled } from "../support/killed_reconcile.ts";
 import {
   type LateScene,
   mineInstead,
-  openLateScene,
   quarantineOf,
+  sharingLateScene,
 } from "../support/late_nonces.ts";
 import { displacedOf, end, mineAgain, warningOf } from "../support/lost_nonces.ts";
-import { type FaultyNode, startFaultyNode } from "../support/nodes/faulty_node.ts";
 import { rowsOf } from "../support/realm.ts";
 
 const COIN = 10n ** 18n;
 const nobody = () => fail("nobody is asked");
-
-/** Two nodes before that of a scene. */
-function openFronts() {
-  const nodes: FaultyNode[] = [];
-  return {
-    nodes,
-    front(url: string) {
-      for (let count = 0; count < 2; count++) nodes.push(startFaultyNode(url));
-      return nodes.map((one) => one.url).join();
-    },
-    [Symbol.asyncDispose]: async () => {
-      for (const node of nodes) await node.abort();
-    },
-  };
-}
+const test = sharingLateScene(
+  "withdrawals on Ethereum with another outcome in another block",
+);
+const onNodes = sharingLateScene(
+  "another outcome in another block, behind two nodes",
+  { nodes: 2 },
+);
 
 /** Reconciles, and gives what is told of lost payments; the ledger agrees with itself. */
 async function told({ funded: { realm } }: LateScene) {
@@ -44,8 +35,7 @@ async function told({ funded: { realm } }: LateScene) {
   return report.displaced;
 }
 
-Deno.test("a withdrawal on Ethereum that failed in a final block, which the chain loses, and that succeeds in another, is told to its user and the operator, and so is that it fails again, or is lost; nothing is booked, nor paid twice", async () => {
-  await using scene = await openLateScene();
+test("a withdrawal on Ethereum that failed in a final block, which the chain loses, and that succeeds in another, is told to its user and the operator, and so is that it fails again, or is lost; nothing is booked, nor paid twice", async (scene) => {
   const { funded } = scene;
   const { realm } = funded;
   const failed = await end(scene, { takes: false });
@@ -96,8 +86,7 @@ Deno.test("a withdrawal on Ethereum that failed in a final block, which the chai
   equal(await paidOut(scene), COIN);
 });
 
-Deno.test("a withdrawal on Ethereum that failed in a final block, which the chain loses, and that fails in another as well, is told to nobody", async () => {
-  await using scene = await openLateScene();
+test("a withdrawal on Ethereum that failed in a final block, which the chain loses, and that fails in another as well, is told to nobody", async (scene) => {
   const failed = await end(scene, { takes: false });
   await failed.goBack();
   await mineAgain(scene, failed, { takes: false });
@@ -105,8 +94,7 @@ Deno.test("a withdrawal on Ethereum that failed in a final block, which the chai
   deepEqual(await displacedOf(scene), [{ hash: failed.hash, state: "returned", told: null }]);
 });
 
-Deno.test("a withdrawal on Ethereum that is DONE, and fails in another block after a reorganisation beyond the final one, is told to its user and the operator, and so is that it succeeds again, and that no block has it any more", async () => {
-  await using scene = await openLateScene();
+test("a withdrawal on Ethereum that is DONE, and fails in another block after a reorganisation beyond the final one, is told to its user and the operator, and so is that it succeeds again, and that no block has it any more", async (scene) => {
   const { funded } = scene;
   const done = await end(scene, { takes: true });
   const { id, order, hash } = done;
@@ -140,8 +128,7 @@ Deno.test("a withdrawal on Ethereum that is DONE, and fails in another block aft
   equal(await funded.anvil.rpc("eth_getTransactionByHash", hash), null);
 });
 
-Deno.test("a withdrawal on Ethereum that is DONE, whose block the chain loses, and behind whose nonce nothing waits, is sent again, and told to nobody", async () => {
-  await using scene = await openLateScene();
+test("a withdrawal on Ethereum that is DONE, whose block the chain loses, and behind whose nonce nothing waits, is sent again, and told to nobody", async (scene) => {
   const { funded, poller } = scene;
   const done = await end(scene, { takes: true });
   await done.goBack();
@@ -170,35 +157,35 @@ Deno.test("a withdrawal on Ethereum that is DONE, whose block the chain loses, a
   deepEqual(history.filter(({ event }: { event: string }) => event === "found"), []);
 });
 
-Deno.test("a withdrawal on Ethereum that is DONE, whose block the chain loses, and whose nonce one uses then that nothing here has made, is told to its user, and is not asked about for ever", async () => {
-  await using fronts = openFronts();
-  await using scene = await openLateScene(fronts);
-  const { funded, poller } = scene;
-  const { id, hash, goBack } = await end(scene, { takes: true });
-  const rival = await signCall(funded, { to: OUTSIDE, value: 1n });
-  await goBack();
-  await mineInstead(funded, rival, 60);
-  // The word of one node of two is not enough.
-  fronts.nodes[0].trick = ({ method }) => method === "eth_getTransactionCount" ? "0x0" : undefined;
-  for (let round = 0; round < 3; round++) await poller.advance();
-  deepEqual(await displacedOf(scene), [{ hash, state: "lost", told: null }]);
-  fronts.nodes[0].trick = () => undefined;
-  for (let round = 0; round < 3; round++) await poller.advance();
-  equal(await paidOut(scene), 1n);
-  match(await quarantineOf(funded) ?? "none", /used our nonce .*, and nothing here knows of it$/);
-  deepEqual(await displacedOf(scene), [{ hash, state: "displaced", told: "displaced" }]);
-  match(
-    (await funded.read(id)).history.at(-1).reason,
-    new RegExp(
-      `^0x\\w+ took the place of ${hash}, which the chain has lost: no transaction pays it$`,
-    ),
-  );
-});
+onNodes(
+  "a withdrawal on Ethereum that is DONE, whose block the chain loses, and whose nonce one uses then that nothing here has made, is told to its user, and is not asked about for ever",
+  async (scene, nodes) => {
+    const { funded, poller } = scene;
+    const { id, hash, goBack } = await end(scene, { takes: true });
+    const rival = await signCall(funded, { to: OUTSIDE, value: 1n });
+    await goBack();
+    await mineInstead(funded, rival, 60);
+    // The word of one node of two is not enough.
+    nodes[0].trick = ({ method }) => method === "eth_getTransactionCount" ? "0x0" : undefined;
+    for (let round = 0; round < 3; round++) await poller.advance();
+    deepEqual(await displacedOf(scene), [{ hash, state: "lost", told: null }]);
+    nodes[0].trick = () => undefined;
+    for (let round = 0; round < 3; round++) await poller.advance();
+    equal(await paidOut(scene), 1n);
+    match(await quarantineOf(funded) ?? "none", /used our nonce .*, and nothing here knows of it$/);
+    deepEqual(await displacedOf(scene), [{ hash, state: "displaced", told: "displaced" }]);
+    match(
+      (await funded.read(id)).history.at(-1).reason,
+      new RegExp(
+        `^0x\\w+ took the place of ${hash}, which the chain has lost: no transaction pays it$`,
+      ),
+    );
+  },
+);
 
 for (const fails of [true, false]) {
   const told = fails ? "fails in it, is told to its user" : "succeeds in it, is told to nobody";
-  Deno.test(`a withdrawal on Ethereum that is DONE while the scan is behind its block, and that the scan finds in another block and ${told}`, async () => {
-    await using scene = await openLateScene();
+  test(`a withdrawal on Ethereum that is DONE while the scan is behind its block, and that the scan finds in another block and ${told}`, async (scene) => {
     const { funded } = scene;
     const done = await end(scene, { takes: true, scanned: false });
     const { id, hash } = done;
@@ -213,8 +200,7 @@ for (const fails of [true, false]) {
   });
 }
 
-Deno.test("a withdrawal on Ethereum whose block a reorganisation takes away, which the scan follows between the word of nodes and its end, is not DONE by that, and is paid", async () => {
-  await using scene = await openLateScene();
+test("a withdrawal on Ethereum whose block a reorganisation takes away, which the scan follows between the word of nodes and its end, is not DONE by that, and is paid", async (scene) => {
   const { funded, poller } = scene;
   const { realm, anvil } = funded;
   const { body: { id } } = await funded.withdraw("1");
@@ -251,8 +237,7 @@ Deno.test("a withdrawal on Ethereum whose block a reorganisation takes away, whi
   deepEqual(await displacedOf(scene), []);
 });
 
-Deno.test("a withdrawal on Ethereum ends with the hash and the fee of that of its transactions which is mined, and is told which pays it where a reorganisation mines another, once for each", async () => {
-  await using scene = await openLateScene();
+test("a withdrawal on Ethereum ends with the hash and the fee of that of its transactions which is mined, and is told which pays it where a reorganisation mines another, once for each", async (scene) => {
   const { funded, poller } = scene;
   const { realm, anvil } = funded;
   const { body: { id } } = await funded.withdraw("1");
@@ -304,66 +289,74 @@ Deno.test("a withdrawal on Ethereum ends with the hash and the fee of that of it
   equal(await paidOut(scene), COIN);
 });
 
-Deno.test("of a withdrawal on Ethereum that failed, and that one of two nodes says has succeeded in another block, nothing is told before both do", async () => {
-  await using fronts = openFronts();
-  await using scene = await openLateScene(fronts);
-  const { nodes: [lying] } = fronts;
-  const { funded } = scene;
-  const failed = await end(scene, { takes: false });
-  await failed.goBack();
-  lying.trick = async ({ method, params }) => {
-    if (method !== "eth_getTransactionReceipt" || params[0] !== failed.hash) return undefined;
-    return { ...await funded.anvil.rpc<object>(method, ...params), status: "0x0" };
-  };
-  await mineAgain(scene, failed, { takes: true });
-  equal(await quarantineOf(funded), null);
-  equal((await displacedOf(scene))[0].told, null);
-  lying.trick = () => undefined;
-  for (let round = 0; round < 2; round++) await scene.poller.advance();
-  match(await quarantineOf(funded) ?? "none", /succeeded in block/);
-});
+onNodes(
+  "of a withdrawal on Ethereum that failed, and that one of two nodes says has succeeded in another block, nothing is told before both do",
+  async (scene, nodes) => {
+    const [lying] = nodes;
+    const { funded } = scene;
+    const failed = await end(scene, { takes: false });
+    await failed.goBack();
+    lying.trick = async ({ method, params }) => {
+      if (method !== "eth_getTransactionReceipt" || params[0] !== failed.hash) return undefined;
+      return { ...await funded.anvil.rpc<object>(method, ...params), status: "0x0" };
+    };
+    await mineAgain(scene, failed, { takes: true });
+    equal(await quarantineOf(funded), null);
+    equal((await displacedOf(scene))[0].told, null);
+    lying.trick = () => undefined;
+    for (let round = 0; round < 2; round++) await scene.poller.advance();
+    match(await quarantineOf(funded) ?? "none", /succeeded in block/);
+  },
+);
 
 for (const isLost of [true, false]) {
   const so = isLost ? "and whose block is lost, is sent again" : "is not asked about for ever";
-  Deno.test(`a withdrawal on Ethereum that is DONE, that one of two nodes claims to see in another block, ${so}`, async () => {
-    await using fronts = openFronts();
-    await using scene = await openLateScene(fronts);
-    const { funded: { anvil, realm }, poller } = scene;
-    const done = await end(scene, { takes: true, scanned: isLost });
-    const sent = await anvil.rpc<object>("eth_getTransactionByHash", done.hash);
-    const receipt = await anvil.rpc<object>("eth_getTransactionReceipt", done.hash);
-    if (isLost) await done.goBack();
-    await anvil.mine(80);
-    const claimed = await anvil.rpc<string>("eth_blockNumber");
-    let lies = 0;
-    fronts.nodes[0].trick = async ({ method, params }) => {
-      if (method === "eth_getTransactionReceipt" && params[0] === done.hash && isLost) {
-        const { hash } = await anvil.rpc<{ hash: string }>("eth_getBlockByNumber", claimed, false);
-        return { ...receipt, blockNumber: claimed, blockHash: hash };
-      }
-      if (!method.startsWith("eth_getBlockBy") || params[1] !== true) return undefined;
-      const block = await anvil.rpc<{ number: string; transactions: object[] }>(method, ...params);
-      if (block?.number !== claimed) return undefined;
-      lies++;
-      return { ...block, transactions: [...block.transactions, sent] };
-    };
-    await poller.advance();
-    const seen = await rowsOf(realm, "select seen_height from displaced_orders");
-    deepEqual([lies > 0, seen], [true, [{ seen_height: Number(claimed) }]]);
-    for (let round = 0; round < 3; round++) {
-      await anvil.mine(60);
+  onNodes(
+    `a withdrawal on Ethereum that is DONE, that one of two nodes claims to see in another block, ${so}`,
+    async (scene, nodes) => {
+      const { funded: { anvil, realm }, poller } = scene;
+      const done = await end(scene, { takes: true, scanned: isLost });
+      const sent = await anvil.rpc<object>("eth_getTransactionByHash", done.hash);
+      const receipt = await anvil.rpc<object>("eth_getTransactionReceipt", done.hash);
+      if (isLost) await done.goBack();
+      await anvil.mine(80);
+      const claimed = await anvil.rpc<string>("eth_blockNumber");
+      let lies = 0;
+      nodes[0].trick = async ({ method, params }) => {
+        if (method === "eth_getTransactionReceipt" && params[0] === done.hash && isLost) {
+          const { hash } = await anvil.rpc<{ hash: string }>(
+            "eth_getBlockByNumber",
+            claimed,
+            false,
+          );
+          return { ...receipt, blockNumber: claimed, blockHash: hash };
+        }
+        if (!method.startsWith("eth_getBlockBy") || params[1] !== true) return undefined;
+        const block = await anvil.rpc<{ number: string; transactions: object[] }>(
+          method,
+          ...params,
+        );
+        if (block?.number !== claimed) return undefined;
+        lies++;
+        return { ...block, transactions: [...block.transactions, sent] };
+      };
       await poller.advance();
-    }
-    equal(await paidOut(scene), COIN);
-    fronts.nodes[0].trick = () => undefined;
-    if (isLost) await poller.advance();
-    deepEqual(await displacedOf(scene), [{ hash: done.hash, state: "returned", told: null }]);
-    equal(await quarantineOf(scene.funded), null);
-  });
+      const seen = await rowsOf(realm, "select seen_height from displaced_orders");
+      deepEqual([lies > 0, seen], [true, [{ seen_height: Number(claimed) }]]);
+      for (let round = 0; round < 3; round++) {
+        await anvil.mine(60);
+        await poller.advance();
+      }
+      equal(await paidOut(scene), COIN);
+      nodes[0].trick = () => undefined;
+      if (isLost) await poller.advance();
+      deepEqual(await displacedOf(scene), [{ hash: done.hash, state: "returned", told: null }]);
+      equal(await quarantineOf(scene.funded), null);
+    },
+  );
 }
 
-Deno.test("a reconciliation that is killed before any of its steps leaves the operator the report of a failed withdrawal on Ethereum that has succeeded", async () => {
-  await using scene = await openLateScene();
+test("a reconciliation that is killed before any of its steps leaves the operator the report of a failed withdrawal on Ethereum that has succeeded", async (scene) => {
   const { funded } = scene;
   const failed = await end(scene, { takes: false });
   await failed.goBack();
@@ -376,8 +369,7 @@ Deno.test("a reconciliation that is killed before any of its steps leaves the op
   ]]]);
 });
 
-Deno.test("the database lets nobody call a payment on Ethereum that failed displaced, nor one that is done succeeded, nor untell it", async () => {
-  await using scene = await openLateScene();
+test("the database lets nobody call a payment on Ethereum that failed displaced, nor one that is done succeeded, nor untell it", async (scene) => {
   const { realm } = scene.funded;
   const failed = await end(scene, { takes: false });
   await failed.goBack();

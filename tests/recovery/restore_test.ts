@@ -4,15 +4,18 @@ import { checkLedger } from "../../domain/audit/ledger_check.ts";
 import { quarantine } from "../../domain/sending/quarantine.ts";
 import { locationOf } from "../../domain/realms/realms.ts";
 import { startTimetable } from "../../workers/schedule/timetable.ts";
-import { type FundedRamp, openFundedRamp, OUTSIDE } from "../support/evm_fixture.ts";
+import { type FundedRamp, OUTSIDE } from "../support/evm_fixture.ts";
+import { sharingFixture, sharingFundedRamp } from "../support/kept_ramps.ts";
 import { openTwoCoins } from "../support/paying_ramp.ts";
-import { driftsOf, mineUntil, openRampFixture, type RampFixture } from "../support/ramp_fixture.ts";
+import { driftsOf, mineUntil, type RampFixture } from "../support/ramp_fixture.ts";
 import { COIN, hurry, type UtxoRamp } from "../support/utxo_fixture.ts";
 import { haltRealm, keepRealm, OLDER, reconcile, restoreRealm } from "../support/installation.ts";
 import { newParty } from "../chains/bitcoin/fixture.ts";
 import { rowsOf } from "../support/realm.ts";
 
 const ETHER = 10n ** 18n;
+const test = sharingFundedRamp("ramps of a dump that is restored");
+const testDeposits = sharingFixture("deposits of a dump that is restored");
 const paidTo = async ({ anvil }: Pick<FundedRamp, "anvil">, address = OUTSIDE) =>
   BigInt(await anvil.rpc<string>("eth_getBalance", address, "latest"));
 
@@ -23,8 +26,7 @@ async function follow(funded: FundedRamp): Promise<void> {
   }
 }
 
-Deno.test("yesterday's dump, restored after a withdrawal was paid, pays it no second time and ends it DONE", async () => {
-  await using funded = await openFundedRamp();
+test("yesterday's dump, restored after a withdrawal was paid, pays it no second time and ends it DONE", async (funded) => {
   await funded.anvil.mine();
   const { body: { id } } = await funded.withdraw("1");
   await keepRealm(funded.realm);
@@ -51,8 +53,7 @@ Deno.test("yesterday's dump, restored after a withdrawal was paid, pays it no se
   equal(await paidTo(funded), 3n * ETHER);
 });
 
-Deno.test("yesterday's dump lets nobody cancel a withdrawal that was paid since", async () => {
-  await using funded = await openFundedRamp();
+test("yesterday's dump lets nobody cancel a withdrawal that was paid since", async (funded) => {
   const { realm } = funded;
   await funded.anvil.mine();
   const { body: { id } } = await funded.withdraw("1");
@@ -80,62 +81,65 @@ Deno.test("yesterday's dump lets nobody cancel a withdrawal that was paid since"
   deepEqual((await checkLedger(realm.pool)).mismatches, []);
 });
 
-Deno.test("a dump restored after a sweep books the deposit once, and its sweep", async () => {
-  await using fixture = await openRampFixture();
-  const { realm, anvil } = fixture;
-  const { id: ramp } = await fixture.ramp();
-  const virtual = await virtualOf(fixture, ramp);
-  const deposit = await fixture.address(virtual);
-  await fixture.mine();
-  await keepRealm(realm);
-  await anvil.pool({ to: deposit.address, value: ETHER });
-  await mineUntil(fixture, async () => (await totalOf(fixture, virtual)) !== "0");
-  await fixture.mine(3);
-  const before = await totalOf(fixture, virtual);
-  await restoreRealm(realm);
-  for (let round = 0; round < 6; round++) await fixture.mine();
-  const held = (await fixture.deposits()).filter((one) => one.account === ramp);
-  deepEqual(held.map(({ status }) => status), ["PENDING"]);
-  equal(await totalOf(fixture, ramp), "0");
-  const [report] = await reconcile(realm);
-  deepEqual([report.lifted, report.taken.map(({ purpose }) => purpose)], [true, ["sweep"]]);
-  await mineUntil(fixture, async () => (await totalOf(fixture, virtual)) === before);
-  deepEqual([await totalOf(fixture, deposit.id), await totalOf(fixture, ramp)], ["0", "0"]);
-  deepEqual(await driftsOf(fixture), [["ETH", "0"]]);
-  deepEqual((await checkLedger(realm.pool)).mismatches, []);
-});
+testDeposits(
+  "a dump restored after a sweep books the deposit once, and its sweep",
+  async (fixture) => {
+    const { realm, anvil } = fixture;
+    const { id: ramp } = await fixture.ramp();
+    const virtual = await virtualOf(fixture, ramp);
+    const deposit = await fixture.address(virtual);
+    await fixture.mine();
+    await keepRealm(realm);
+    await anvil.pool({ to: deposit.address, value: ETHER });
+    await mineUntil(fixture, async () => (await totalOf(fixture, virtual)) !== "0");
+    await fixture.mine(3);
+    const before = await totalOf(fixture, virtual);
+    await restoreRealm(realm);
+    for (let round = 0; round < 6; round++) await fixture.mine();
+    const held = (await fixture.deposits()).filter((one) => one.account === ramp);
+    deepEqual(held.map(({ status }) => status), ["PENDING"]);
+    equal(await totalOf(fixture, ramp), "0");
+    const [report] = await reconcile(realm);
+    deepEqual([report.lifted, report.taken.map(({ purpose }) => purpose)], [true, ["sweep"]]);
+    await mineUntil(fixture, async () => (await totalOf(fixture, virtual)) === before);
+    deepEqual([await totalOf(fixture, deposit.id), await totalOf(fixture, ramp)], ["0", "0"]);
+    deepEqual(await driftsOf(fixture), [["ETH", "0"]]);
+    deepEqual((await checkLedger(realm.pool)).mismatches, []);
+  },
+);
 
-Deno.test("an address that was handed out since the dump is never handed out again, and deposits there are seen", async () => {
-  await using fixture = await openRampFixture();
-  const { realm, anvil } = fixture;
-  const { id: ramp } = await fixture.ramp();
-  const [alices, bobs] = [await virtualOf(fixture, ramp), await virtualOf(fixture, ramp)];
-  await fixture.mine();
-  await keepRealm(realm);
-  const alice = await fixture.address(alices);
-  await restoreRealm(realm);
-  await haltRealm(realm);
-  const refused = await realm.admin.send("POST", `/v1/account/${bobs}/address`, {});
-  deepEqual([refused.status, refused.body.code], [503, "chain.quarantined"]);
-  await anvil.pool({ to: alice.address, value: ETHER });
-  await fixture.mine(4);
-  const [report] = await reconcile(realm);
-  deepEqual(report.addresses.map(({ address }) => address), [alice.address]);
-  ok(report.lifted, JSON.stringify(report));
-  const bob = await fixture.address(bobs);
-  notEqual(bob.address, alice.address);
-  const [{ next_index }] = await rowsOf<{ next_index: number }>(
-    realm,
-    "select next_index from ramps",
-  );
-  ok(next_index > 50, `${next_index}`);
-  await mineUntil(fixture, async () => (await totalOf(fixture, ramp)) !== "0");
-  equal(await totalOf(fixture, bobs), "0");
-  deepEqual(await driftsOf(fixture), [["ETH", "0"]]);
-});
+testDeposits(
+  "an address that was handed out since the dump is never handed out again, and deposits there are seen",
+  async (fixture) => {
+    const { realm, anvil } = fixture;
+    const { id: ramp } = await fixture.ramp();
+    const [alices, bobs] = [await virtualOf(fixture, ramp), await virtualOf(fixture, ramp)];
+    await fixture.mine();
+    await keepRealm(realm);
+    const alice = await fixture.address(alices);
+    await restoreRealm(realm);
+    await haltRealm(realm);
+    const refused = await realm.admin.send("POST", `/v1/account/${bobs}/address`, {});
+    deepEqual([refused.status, refused.body.code], [503, "chain.quarantined"]);
+    await anvil.pool({ to: alice.address, value: ETHER });
+    await fixture.mine(4);
+    const [report] = await reconcile(realm);
+    deepEqual(report.addresses.map(({ address }) => address), [alice.address]);
+    ok(report.lifted, JSON.stringify(report));
+    const bob = await fixture.address(bobs);
+    notEqual(bob.address, alice.address);
+    const [{ next_index }] = await rowsOf<{ next_index: number }>(
+      realm,
+      "select next_index from ramps",
+    );
+    ok(next_index > 50, `${next_index}`);
+    await mineUntil(fixture, async () => (await totalOf(fixture, ramp)) !== "0");
+    equal(await totalOf(fixture, bobs), "0");
+    deepEqual(await driftsOf(fixture), [["ETH", "0"]]);
+  },
+);
 
-Deno.test("a withdrawal sped up since the dump is found under its replacement, and nothing goes back", async () => {
-  await using funded = await openFundedRamp();
+test("a withdrawal sped up since the dump is found under its replacement, and nothing goes back", async (funded) => {
   await funded.anvil.mine();
   const { body: { id } } = await funded.withdraw("1", { fee: { speed: "slow" } });
   await funded.advance();
@@ -152,8 +156,7 @@ Deno.test("a withdrawal sped up since the dump is found under its replacement, a
   deepEqual((await checkLedger(funded.realm.pool)).mismatches, []);
 });
 
-Deno.test("a withdrawal that was mined at the dump, lost its block and was replaced since is found under its replacement", async () => {
-  await using funded = await openFundedRamp();
+test("a withdrawal that was mined at the dump, lost its block and was replaced since is found under its replacement", async (funded) => {
   await funded.anvil.mine();
   const { body: { id } } = await funded.withdraw("1", { fee: { speed: "slow" } });
   await funded.advance();
@@ -172,8 +175,7 @@ Deno.test("a withdrawal that was mined at the dump, lost its block and was repla
   deepEqual((await checkLedger(funded.realm.pool)).mismatches, []);
 });
 
-Deno.test("a withdrawal that only the lost database knew is borne by the fees, and named", async () => {
-  await using funded = await openFundedRamp();
+test("a withdrawal that only the lost database knew is borne by the fees, and named", async (funded) => {
   await funded.anvil.mine();
   await keepRealm(funded.realm);
   const { body: { id } } = await funded.withdraw("1");
@@ -200,8 +202,7 @@ Deno.test("a withdrawal that only the lost database knew is borne by the fees, a
   deepEqual((await checkLedger(funded.realm.pool)).mismatches, []);
 });
 
-Deno.test("a withdrawal that an operator calls paid is settled and never sent; without an answer nothing is lifted", async () => {
-  await using funded = await openFundedRamp();
+test("a withdrawal that an operator calls paid is settled and never sent; without an answer nothing is lifted", async (funded) => {
   await funded.anvil.mine();
   const { body: { id } } = await funded.withdraw("1");
   await haltRealm(funded.realm);
@@ -217,8 +218,7 @@ Deno.test("a withdrawal that an operator calls paid is settled and never sent; w
   deepEqual((await checkLedger(funded.realm.pool)).mismatches, []);
 });
 
-Deno.test("a dump of a ramp in quarantine is in another one once it is restored, of that time", async () => {
-  await using funded = await openFundedRamp();
+test("a dump of a ramp in quarantine is in another one once it is restored, of that time", async (funded) => {
   const { realm } = funded;
   const at = async (): Promise<number> =>
     (await rowsOf<{ at: number }>(realm, "select (quarantined ->> 'at')::float8 as at from ramps"))[
@@ -239,8 +239,7 @@ Deno.test("a dump of a ramp in quarantine is in another one once it is restored,
   ok(await at() >= first);
 });
 
-Deno.test("a quarantine is shown by the chains of the realm and by /health/ready", async () => {
-  await using funded = await openFundedRamp();
+test("a quarantine is shown by the chains of the realm and by /health/ready", async (funded) => {
   const { realm } = funded;
   await haltRealm(realm);
   const chains: { chain: string; healthy: boolean; error: string; quarantined: number }[] =

@@ -8,17 +8,14 @@ import { tellDisplaced } from "../../domain/recovery/displaced_orders.ts";
 import { scanNetwork } from "../../workers/scanning/scanner.ts";
 import type { WorkerContext } from "../../workers/worker_context.ts";
 import { advanceOrder } from "../../workers/sending/sender.ts";
-import {
-  type FundedRamp,
-  openFundedRamp,
-  OUTSIDE,
-  workerContextOf,
-} from "../support/evm_fixture.ts";
+import { type FundedRamp, OUTSIDE, workerContextOf } from "../support/evm_fixture.ts";
 import { haltRealm, keepRealm, reconcile, restoreRealm } from "../support/installation.ts";
+import { sharingFundedRamp } from "../support/kept_ramps.ts";
 import { rowsOf } from "../support/realm.ts";
 
 const ETHER = 10n ** 18n;
 const OPTIONS: ReconcileOptions = { gap: 50, back: 100, answer: () => Promise.resolve(null) };
+const test = sharingFundedRamp("nonces of a restored database");
 
 function present(context: WorkerContext): WorkerContext {
   return { ...context, actor: { ...context.actor, at: Date.now() } };
@@ -43,8 +40,7 @@ async function assertPaidOnce(funded: FundedRamp, { id, hash }: { id: string; ha
   deepEqual((await checkLedger(funded.realm.pool)).mismatches, []);
 }
 
-Deno.test("a transaction that too few blocks were read for is recovered once more of them are", async () => {
-  await using funded = await openFundedRamp();
+test("a transaction that too few blocks were read for is recovered once more of them are", async (funded) => {
   const made = await payAndRestore(funded);
   // Nobody knows yet that the database is older, so its blocks are passed.
   equal(
@@ -62,8 +58,7 @@ Deno.test("a transaction that too few blocks were read for is recovered once mor
   await assertPaidOnce(funded, made);
 });
 
-Deno.test("a reconciliation that is killed before it recovers a transaction recovers it the next time", async () => {
-  await using funded = await openFundedRamp();
+test("a reconciliation that is killed before it recovers a transaction recovers it the next time", async (funded) => {
   const made = await payAndRestore(funded);
   await haltRealm(funded.realm);
   const context = present(funded.context);
@@ -95,8 +90,7 @@ async function step(funded: FundedRamp, purpose: string, endsPlanned = false): P
   context.chains.close();
 }
 
-Deno.test("a nonce that a dump is about to fill, and that was filled since, is filled no second time, and nothing waits for it", async () => {
-  await using funded = await openFundedRamp();
+test("a nonce that a dump is about to fill, and that was filled since, is filled no second time, and nothing waits for it", async (funded) => {
   const { realm, anvil } = funded;
   await anvil.mine();
   const [first, second] = [
@@ -123,8 +117,7 @@ Deno.test("a nonce that a dump is about to fill, and that was filled since, is f
   await assertPaidOnce(funded, { id: second, hash });
 });
 
-Deno.test("a withdrawal that a dump has planned, and a transaction of the lost database has paid, is told once where the chain loses that one", async () => {
-  await using funded = await openFundedRamp();
+test("a withdrawal that a dump has planned, and a transaction of the lost database has paid, is told once where the chain loses that one", async (funded) => {
   const { realm } = funded;
   await funded.anvil.mine();
   const { body: { id } } = await funded.withdraw("1");

@@ -8,12 +8,14 @@ import { openTwoCoins } from "../support/paying_ramp.ts";
 import { LITECOIN } from "../support/utxo_fixture.ts";
 import { type FundedRamp, openFundedRamp, OUTSIDE } from "../support/evm_fixture.ts";
 import { haltRealm, keepRealm, reconcile, restoreRealm } from "../support/installation.ts";
+import { sharingFundedRamp } from "../support/kept_ramps.ts";
 import { hasLitecoind } from "../support/nodes/litecoind.ts";
 import { crashAt, queue, sizeOf } from "../support/pending_withdrawals.ts";
 import { rowsOf } from "../support/realm.ts";
 import { type FaultyNode, startFaultyNode } from "../support/nodes/faulty_node.ts";
 
 const ETHER = 10n ** 18n;
+const test = sharingFundedRamp("orders on Ethereum that a dump has as signed");
 
 async function follow(funded: FundedRamp): Promise<void> {
   for (let round = 0; round < 4; round++) {
@@ -34,8 +36,7 @@ function paidAnswers(): { asked: Question[]; answer: (question: Question) => Pro
   };
 }
 
-Deno.test("a signed withdrawal whose bytes are mined is not asked about, and the network's fee is booked", async () => {
-  await using funded = await openFundedRamp();
+test("a signed withdrawal whose bytes are mined is not asked about, and the network's fee is booked", async (funded) => {
   await funded.anvil.mine();
   const { body: { id } } = await funded.withdraw("1");
   await endAt("stored", funded.advance);
@@ -84,8 +85,7 @@ Deno.test({
   },
 });
 
-Deno.test("in quarantine nothing goes back for a transaction that can never be mined; it does once the ramp is reconciled, with the fee of its replacement", async () => {
-  await using funded = await openFundedRamp();
+test("in quarantine nothing goes back for a transaction that can never be mined; it does once the ramp is reconciled, with the fee of its replacement", async (funded) => {
   const { realm, anvil, address } = funded;
   await anvil.mine();
   const { body: { id } } = await funded.withdraw("1");
@@ -119,8 +119,7 @@ Deno.test("in quarantine nothing goes back for a transaction that can never be m
 });
 
 for (const paid of [true, false]) {
-  Deno.test(`a withdrawal canceled since the dump and ordered anew is asked about beside the payment that was found, and ${paid ? "that one is its" : "is paid as well"}`, async () => {
-    await using funded = await openFundedRamp();
+  test(`a withdrawal canceled since the dump and ordered anew is asked about beside the payment that was found, and ${paid ? "that one is its" : "is paid as well"}`, async (funded) => {
     const { realm, anvil } = funded;
     await anvil.mine();
     const { body: { id } } = await funded.withdraw("1");
@@ -153,8 +152,7 @@ for (const paid of [true, false]) {
   });
 }
 
-Deno.test("an unknown transaction of our own key in an order's place puts the ramp into quarantine before anything goes back", async () => {
-  await using funded = await openFundedRamp();
+test("an unknown transaction of our own key in an order's place puts the ramp into quarantine before anything goes back", async (funded) => {
   const { realm } = funded;
   await funded.anvil.mine();
   const { body: { id } } = await funded.withdraw("1");

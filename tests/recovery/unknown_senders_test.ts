@@ -1,7 +1,8 @@
 /** Sweeps from addresses that only a lost database knew, in blocks that workers have read before the reconciliation. */
 import { deepEqual, equal, match } from "node:assert/strict";
 import { haltRealm, keepRealm, reconcile, restoreRealm } from "../support/installation.ts";
-import { driftsOf, mineUntil, openRampFixture, type RampFixture } from "../support/ramp_fixture.ts";
+import { sharingFixture } from "../support/kept_ramps.ts";
+import { driftsOf, mineUntil, type RampFixture } from "../support/ramp_fixture.ts";
 import { rowsOf } from "../support/realm.ts";
 
 const ETHER = 10n ** 18n;
@@ -11,9 +12,9 @@ const OPEN = `select from chain_orders where state in ('new', 'planned', 'signed
 const SWEPT = "select from sweeps where state = 'done'";
 
 /** A ramp whose database is lost after a deposit came to an address that was handed out since its backup, and was swept. */
-async function openLost(confirmations: string) {
-  const env = { ETHEREUM_CONFIRMATIONS: confirmations };
-  const fixture = await openRampFixture({ testnet: false, env });
+async function lose(
+  fixture: RampFixture,
+): Promise<{ ramp: string; own: string }> {
   const { realm, anvil } = fixture;
   const { id, address: own } = await fixture.ramp();
   await fixture.mine();
@@ -23,14 +24,20 @@ async function openLost(confirmations: string) {
   const mined = "select from chain_orders where purpose = 'sweep' and height is not null";
   await mineUntil(fixture, async () => (await rowsOf(realm, mined)).length > 0);
   await restoreRealm(realm);
-  return { fixture, ramp: id, own };
+  return { ramp: id, own };
 }
+
+const lost = (confirmations: string) => ({
+  ...{ testnet: false, prepare: lose, env: { ETHEREUM_CONFIRMATIONS: confirmations } },
+});
+const test = sharingFixture("a ramp on Ethereum whose database is lost", lost("2"));
+const testDeep = sharingFixture("a ramp on Ethereum, with more confirmations", lost("12"));
 
 async function receipts({ deposits }: RampFixture, ramp: string): Promise<string[]> {
   return (await deposits()).filter(({ account }) => account === ramp).map(({ status }) => status);
 }
 
-async function assertOnce({ fixture, ramp }: Awaited<ReturnType<typeof openLost>>) {
+async function assertOnce(fixture: RampFixture, ramp: string) {
   const { realm } = fixture;
   await mineUntil(
     fixture,
@@ -41,37 +48,34 @@ async function assertOnce({ fixture, ramp }: Awaited<ReturnType<typeof openLost>
   match((await fixture.account(ramp)).balance.total, /^0\.9999/);
 }
 
-Deno.test("a sweep on Ethereum from an address of the lost database, whose block is read in quarantine before the reconciliation, is booked once", async () => {
-  const lost = await openLost("2");
-  const { fixture, ramp } = lost;
-  await using _ = fixture;
+test("a sweep on Ethereum from an address of the lost database, whose block is read in quarantine before the reconciliation, is booked once", async (fixture) => {
+  const { ramp } = fixture.made;
   await haltRealm(fixture.realm);
   await fixture.mine(4);
   deepEqual(await receipts(fixture, ramp), ["PENDING"]);
   const [report] = await reconcile(fixture.realm);
   deepEqual([report.lifted, report.taken.map(({ purpose }) => purpose)], [true, ["sweep"]]);
   deepEqual(await receipts(fixture, ramp), ["ORPHANED"]);
-  await assertOnce(lost);
+  await assertOnce(fixture, ramp);
 });
 
-Deno.test("a sweep on Ethereum from an address of the lost database that is seen before the quarantine, and not credited, is booked once", async () => {
-  const lost = await openLost("12");
-  const { fixture, ramp } = lost;
-  await using _ = fixture;
-  await fixture.mine();
-  deepEqual(await receipts(fixture, ramp), ["PENDING"]);
-  await haltRealm(fixture.realm);
-  await fixture.mine(12);
-  deepEqual(await receipts(fixture, ramp), ["PENDING"], "it is held");
-  const [report] = await reconcile(fixture.realm);
-  deepEqual([report.lifted, report.taken.map(({ purpose }) => purpose)], [true, ["sweep"]]);
-  await assertOnce(lost);
-});
+testDeep(
+  "a sweep on Ethereum from an address of the lost database that is seen before the quarantine, and not credited, is booked once",
+  async (fixture) => {
+    const { ramp } = fixture.made;
+    await fixture.mine();
+    deepEqual(await receipts(fixture, ramp), ["PENDING"]);
+    await haltRealm(fixture.realm);
+    await fixture.mine(12);
+    deepEqual(await receipts(fixture, ramp), ["PENDING"], "it is held");
+    const [report] = await reconcile(fixture.realm);
+    deepEqual([report.lifted, report.taken.map(({ purpose }) => purpose)], [true, ["sweep"]]);
+    await assertOnce(fixture, ramp);
+  },
+);
 
-Deno.test("what others pay to a ramp on Ethereum while it is in quarantine is held, and credited after the reconciliation", async () => {
-  const lost = await openLost("2");
-  const { fixture, ramp, own } = lost;
-  await using _ = fixture;
+test("what others pay to a ramp on Ethereum while it is in quarantine is held, and credited after the reconciliation", async (fixture) => {
+  const { ramp, own } = fixture.made;
   const { realm, anvil } = fixture;
   await haltRealm(realm);
   await anvil.pool({ from: 4, to: own, value: ETHER });
@@ -88,10 +92,8 @@ Deno.test("what others pay to a ramp on Ethereum while it is in quarantine is he
   deepEqual(await driftsOf(fixture), [["ETH", "0"]]);
 });
 
-Deno.test("a sweep on Ethereum from an address of the lost database that was credited as a payment to its ramp before the quarantine is told, and its ramp is frozen", async () => {
-  const lost = await openLost("2");
-  const { fixture, ramp } = lost;
-  await using _ = fixture;
+test("a sweep on Ethereum from an address of the lost database that was credited as a payment to its ramp before the quarantine is told, and its ramp is frozen", async (fixture) => {
+  const { ramp } = fixture.made;
   const { realm } = fixture;
   await fixture.mine(4);
   deepEqual(await receipts(fixture, ramp), ["CONFIRMED"]);

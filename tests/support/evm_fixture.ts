@@ -36,6 +36,8 @@ export interface FundedRampOptions {
   depth?: number;
   /** Further settings. */
   env?: Record<string, string>;
+  /** The test file; the one that calls unless given. */
+  file?: string;
 }
 
 /** A realm with a funded ramp. */
@@ -48,6 +50,8 @@ export interface FundedRamp extends AsyncDisposable {
   account: string;
   /** The ramp's address. */
   address: string;
+  readonly asset: string;
+  readonly chain: string;
   /** Asks for a withdrawal from the virtual account. */
   withdraw(value: string, more?: Record<string, unknown>): Promise<Answer>;
   /** Reads a withdrawal. */
@@ -77,7 +81,7 @@ export async function openFundedRamp(options: FundedRampOptions = {}): Promise<F
     [`${chain}_CONFIRMATIONS`]: `${options.depth ?? 2}`,
     ...options.env,
   };
-  const realm = await testRealm({ env });
+  const realm = await testRealm({ env }, options.file);
   await listen(realm);
   const end = async () => {
     await realm[Symbol.asyncDispose]();
@@ -93,6 +97,17 @@ export async function anotherFundedRamp(
 ): Promise<FundedRamp> {
   const more = { chain: "ETHEREUM", asset: "ETH", end: () => Promise.resolve(), options };
   return await prepare({ realm, anvil, ...more });
+}
+
+/** The same ramp, whose workers know nothing of the node yet. */
+export async function sameFundedRamp(
+  funded: Pick<FundedRamp, "anvil" | "ramp" | "account" | "address" | "asset" | "chain">,
+  realm: TestRealm,
+): Promise<FundedRamp> {
+  const { anvil, ramp, account, address, asset, chain } = funded;
+  const context = await workerContextOf(realm);
+  const end = () => Promise.resolve();
+  return assemble({ realm, anvil, context, ramp, account, address, asset, chain, end });
 }
 
 /** What a funded ramp is opened on. */

@@ -71,11 +71,16 @@ export function superuserOf(url: string): string {
 export async function keepRealm({ id }: { id: string }, url?: string): Promise<void> {
   const schema = `realm_${id.replaceAll("-", "")}`;
   await asSuperuser(
-    `do $$ declare t record; begin
+    `do $$ declare
+      t record;
+      filled boolean;
+    begin
     execute 'drop schema if exists kept_${schema} cascade';
     execute 'create schema kept_${schema}';
     for t in select relname as tablename from pg_class where relnamespace = '${schema}'::regnamespace
         and relkind in ('r', 'p') and not relispartition loop
+      execute format('select exists (select from ${schema}.%I)', t.tablename) into filled;
+      continue when not filled;
       execute format('create table kept_${schema}.%I as table ${schema}.%I', t.tablename, t.tablename);
     end loop; end $$`,
     url,
@@ -88,7 +93,8 @@ export async function restoreRealm({ id }: { id: string }, url?: string): Promis
   await asSuperuser(
     `set session_replication_role = replica;
     do $$ declare t record; begin
-      for t in select tablename from pg_tables where schemaname = 'kept_${schema}' loop
+      for t in select relname as tablename from pg_class where relnamespace = '${schema}'::regnamespace
+          and relkind in ('r', 'p') and not relispartition loop
         execute format('delete from ${schema}.%I', t.tablename);
       end loop;
       for t in select tablename from pg_tables where schemaname = 'kept_${schema}' loop

@@ -3,9 +3,11 @@ import { deepEqual, equal, match } from "node:assert/strict";
 import { checkLedger } from "../../domain/audit/ledger_check.ts";
 import { checkSolvency } from "../../workers/audit/solvency.ts";
 import { endAt } from "./ended_worker.ts";
-import { type FundedRamp, openFundedRamp } from "./evm_fixture.ts";
+import { type FundedRamp, openFundedRamp, sameFundedRamp } from "./evm_fixture.ts";
 import { rowsOf } from "./realm.ts";
 import { openTestPoller, type TestPoller } from "./scan_steps.ts";
+import { type AddKept, type KeptOptions, sharingKept } from "./sharing_kept.ts";
+import { testFile } from "./test_file.ts";
 
 /** A ramp whose chain is scanned when the test says so. */
 export interface LateScene extends AsyncDisposable {
@@ -25,13 +27,28 @@ export interface Canceled {
 export async function openLateScene(
   options: Parameters<typeof openFundedRamp>[0] = {},
 ): Promise<LateScene> {
-  const funded = await openFundedRamp(options);
+  const scene = sceneOf(await openFundedRamp(options));
+  await scene.funded.anvil.mine(4);
+  await scene.poller.advance();
+  return scene;
+}
+
+/** Opens the ramp once for several tests, each of which begins with it. */
+export function sharingLateScene(title: string, options: KeptOptions = {}): AddKept<LateScene> {
+  const file = testFile();
+  return sharingKept(title, async (front) => {
+    const { funded, ...opened } = await openLateScene({ front, file });
+    return {
+      ...{ ...opened, realm: funded.realm, anvil: funded.anvil },
+      begin: async (realm) => sceneOf(await sameFundedRamp(funded, realm)),
+    };
+  }, options);
+}
+
+function sceneOf(funded: FundedRamp): LateScene {
   const poller = openTestPoller(funded.realm);
-  await funded.anvil.mine(4);
-  await poller.advance();
   return {
-    funded,
-    poller,
+    ...{ funded, poller },
     [Symbol.asyncDispose]: async () => {
       poller[Symbol.dispose]();
       await funded[Symbol.asyncDispose]();

@@ -1,4 +1,5 @@
 /** Sweeps on Ethereum that are sent, and that no block has yet. @module */
+import { sharingFixture } from "./kept_ramps.ts";
 import { mineUntil, openRampFixture, type RampFixture } from "./ramp_fixture.ts";
 import { rowsOf, type TestRealm } from "./realm.ts";
 
@@ -7,19 +8,56 @@ const ETHER = 10n ** 18n;
 export const SENT =
   "select id as order, hash from chain_orders where purpose = 'sweep' and state = 'sent'";
 
-/** A ramp of ETH, a virtual account, and a deposit at it whose sweep is in the node's pool. */
-export async function openSwept(): Promise<
-  { fixture: RampFixture; virtual: string; address: string; to: string }
-> {
+/** A ramp of ETH, a virtual account, and an address for deposits to it. */
+interface Accounts {
+  readonly virtual: string;
+  readonly address: string;
+  /** The ramp's address. */
+  readonly to: string;
+}
+
+/** They, and a deposit whose sweep is in the node's pool. */
+export interface Swept extends Accounts {
+  readonly fixture: RampFixture;
+}
+
+/** Opens it once for several tests, each of which begins with it. */
+export function sharingSwept(
+  title: string,
+): (title: string, work: (swept: Swept) => Promise<void>) => void {
+  const test = sharingFixture(title, { testnet: false, prepare: makeAccounts });
+  return (name, work) =>
+    test(name, async ({ made, ...fixture }) => {
+      await sendSweep(fixture, made);
+      await work({ fixture, ...made });
+    });
+}
+
+/** Opens it for one test. */
+export async function openSwept(): Promise<Swept> {
   const fixture = await openRampFixture({ testnet: false });
-  const { realm, anvil } = fixture;
+  const made = await makeAccounts(fixture);
+  await sendSweep(fixture, made);
+  return { fixture, ...made };
+}
+
+async function makeAccounts(fixture: RampFixture): Promise<Accounts> {
   const ramp = await fixture.ramp();
   const body = { type: "virtual", asset: "ETH", ramp: ramp.id };
-  const virtual = (await realm.admin.send("POST", "/v1/accounts", body)).body.id as string;
+  const virtual = (await fixture.realm.admin.send("POST", "/v1/accounts", body)).body.id as string;
   const { address } = await fixture.address(virtual);
-  await anvil.pool({ to: address, value: ETHER });
-  await mineUntil(fixture, async () => (await rowsOf(realm, SENT)).length > 0);
-  return { fixture, virtual, address, to: ramp.address };
+  return { virtual, address, to: ramp.address };
+}
+
+async function sendSweep(
+  fixture: RampFixture,
+  { address }: Accounts,
+): Promise<void> {
+  await fixture.anvil.pool({ to: address, value: ETHER });
+  await mineUntil(
+    fixture,
+    async () => (await rowsOf(fixture.realm, SENT)).length > 0,
+  );
 }
 
 /** Runs the jobs that wait, until an attempt of the sweep is sent. */

@@ -32,15 +32,24 @@ Deno.test("titlesIn() reads the titles of tests, and nothing else", () => {
     'onLitecoind(\n  "four",',
     'test("five", async (realm) => {});',
     "  test(`six (${x})`, async () => {",
+    '  testCoins("ten", async (ramp) => {',
     'ok(true, "seven"); // "eight"; /x/.test("nine")',
   ].join("\n");
-  deepEqual([...titlesIn(source)], ["one", 'a … of "two"', "three", "four", "five", "six (…)"]);
+  deepEqual([...titlesIn(source)], [
+    "one",
+    'a … of "two"',
+    "three",
+    "four",
+    "five",
+    "six (…)",
+    "ten",
+  ]);
 });
 
 /** The titles in a test file, with a … for what changes from case to case. */
 function titlesIn(source: string): Set<string> {
   const calls =
-    /(?:Deno\.test|^ *test|onLitecoind|onNodes)\(\s*(?:\{\s*name:\s*)?("[^"]*"|`[^`]*`)/gm;
+    /(?:Deno\.test|^ *test\w*|onLitecoind|onNodes)\(\s*(?:\{\s*name:\s*)?("[^"]*"|`[^`]*`)/gm;
   return new Set(
     [...source.matchAll(calls)].map(([, title]) =>
       title.slice(1, -1).replaceAll(/\$\{[^}]*\}/g, "…")
