@@ -10,9 +10,9 @@ import {
   lastStored,
   type LosingRamp,
   mineInstead,
-  openLosingRamp,
   reasonOf,
   resent,
+  sharingLosingRamp,
   toldOf,
 } from "../support/lost_coins.ts";
 import { hasLitecoind } from "../support/nodes/litecoind.ts";
@@ -23,6 +23,11 @@ import { rowsOf, type TestRealm } from "../support/realm.ts";
 import { outsider } from "../support/solana_fixture.ts";
 import { openTronRamp } from "../support/tron_fixture.ts";
 import { COIN, follow } from "../support/utxo_fixture.ts";
+
+const test = sharingLosingRamp(
+  "UTXO payments that are done before their block is scanned",
+  !hasLitecoind(),
+);
 
 const ROUNDS = 20;
 
@@ -72,53 +77,38 @@ async function payUnscanned(funded: LosingRamp, value: string) {
   return { id, to, ...await lastStored(funded) };
 }
 
-Deno.test({
-  name:
-    "LTC: a withdrawal that is done while the scan is behind its block, and whose coin other bytes of ours spend instead before the scan gets there, is told to its user and the operator",
-  ignore: !hasLitecoind(),
-  fn: async () => {
-    await using funded = await openLosingRamp(5n);
-    const late = await cancelStored(funded, "1");
-    const done = await payUnscanned(funded, "2");
-    await mineInstead(funded, await depthOf(funded, done.hash), late.raw);
-    deepEqual(await resent(funded), []);
-    deepEqual(await toldOf(funded, done.id), [
-      `${late.hash} took the place of ${done.hash}, which the chain has lost: no transaction pays it`,
-    ]);
-    ok(await reasonOf(funded) !== null);
-    deepEqual(await funded.held(done.to), []);
-  },
+test("LTC: a withdrawal that is done while the scan is behind its block, and whose coin other bytes of ours spend instead before the scan gets there, is told to its user and the operator", async (funded) => {
+  await funded.fund(5n * COIN);
+  const late = await cancelStored(funded, "1");
+  const done = await payUnscanned(funded, "2");
+  await mineInstead(funded, await depthOf(funded, done.hash), late.raw);
+  deepEqual(await resent(funded), []);
+  deepEqual(await toldOf(funded, done.id), [
+    `${late.hash} took the place of ${done.hash}, which the chain has lost: no transaction pays it`,
+  ]);
+  ok(await reasonOf(funded) !== null);
+  deepEqual(await funded.held(done.to), []);
 });
 
-Deno.test({
-  name:
-    "LTC: a withdrawal that is done while the scan is behind its block, which the chain loses before the scan gets there, is sent again, and told to nobody",
-  ignore: !hasLitecoind(),
-  fn: async () => {
-    await using funded = await openLosingRamp(5n);
-    const done = await payUnscanned(funded, "2");
-    await mineInstead(funded, await depthOf(funded, done.hash));
-    deepEqual(await resent(funded), [done.raw]);
-    await follow(funded, 3);
-    deepEqual(await funded.held(done.to), [2n * COIN]);
-    deepEqual([await toldOf(funded, done.id), await reasonOf(funded)], [[], null]);
-    await funded.agree();
-  },
+test("LTC: a withdrawal that is done while the scan is behind its block, which the chain loses before the scan gets there, is sent again, and told to nobody", async (funded) => {
+  await funded.fund(5n * COIN);
+  const done = await payUnscanned(funded, "2");
+  await mineInstead(funded, await depthOf(funded, done.hash));
+  deepEqual(await resent(funded), [done.raw]);
+  await follow(funded, 3);
+  deepEqual(await funded.held(done.to), [2n * COIN]);
+  deepEqual([await toldOf(funded, done.id), await reasonOf(funded)], [[], null]);
+  await funded.agree();
 });
 
-Deno.test({
-  name:
-    "LTC: a withdrawal that is done while the scan is behind its block keeps its coins spent where the scan sees it in another block",
-  ignore: !hasLitecoind(),
-  fn: async () => {
-    await using funded = await openLosingRamp(5n);
-    const done = await payUnscanned(funded, "2");
-    await mineInstead(funded, await depthOf(funded, done.hash) + 1, done.raw);
-    deepEqual(await resent(funded), []);
-    deepEqual([await toldOf(funded, done.id), await reasonOf(funded)], [[], null]);
-    await follow(funded, 3);
-    await funded.agree();
-  },
+test("LTC: a withdrawal that is done while the scan is behind its block keeps its coins spent where the scan sees it in another block", async (funded) => {
+  await funded.fund(5n * COIN);
+  const done = await payUnscanned(funded, "2");
+  await mineInstead(funded, await depthOf(funded, done.hash) + 1, done.raw);
+  deepEqual(await resent(funded), []);
+  deepEqual([await toldOf(funded, done.id), await reasonOf(funded)], [[], null]);
+  await follow(funded, 3);
+  await funded.agree();
 });
 
 const ENDS: Record<string, boolean> = {

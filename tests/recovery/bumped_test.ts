@@ -2,17 +2,26 @@
 import { deepEqual, equal, notEqual, ok } from "node:assert/strict";
 import { checkLedger } from "../../domain/audit/ledger_check.ts";
 import { endAt } from "../support/ended_worker.ts";
-import { openFundedRamp } from "../support/evm_fixture.ts";
 import { paidOut } from "../support/found_payments.ts";
 import { haltRealm, keepRealm, reconcile, restoreRealm } from "../support/installation.ts";
+import { sharingFundedRamp } from "../support/kept_ramps.ts";
 import { hasLitecoind, LIKE_DOGECOIN, startLitecoind } from "../support/nodes/litecoind.ts";
-import { openPaying, openTwoCoins } from "../support/paying_ramp.ts";
+import { paying, withTwoCoins } from "../support/paying_ramp.ts";
 import { crashAt, paidOnce, queue, speedUp } from "../support/pending_withdrawals.ts";
 import { rowsOf } from "../support/realm.ts";
+import { sharingUtxoRamp } from "../support/sharing_utxo_ramp.ts";
 import { COIN, follow, LITECOIN, openUtxoRamp, type UtxoChain } from "../support/utxo_fixture.ts";
 
 const ETHER = 10n ** 18n;
+const test = sharingFundedRamp(
+  "withdrawals on Ethereum that were replaced since the dump",
+);
 const ignore = !hasLitecoind();
+const testCoins = sharingUtxoRamp(
+  "UTXO payments that were replaced since the dump",
+  LITECOIN,
+  ignore,
+);
 const SLOW = { fee: { speed: "slow" } };
 /** A miner who takes nothing below 0.015 for 1000 bytes; a sweep pays 0.01. */
 const DEAR: UtxoChain = {
@@ -23,8 +32,7 @@ const DEAR: UtxoChain = {
 const unpaid = () => Promise.resolve(false);
 
 for (const step of ["planned", "stored", "broadcast"] as const) {
-  Deno.test(`a withdrawal that was ${step} at the dump and replaced since is paid once, also while its replacement waits in the pool`, async () => {
-    await using funded = await openFundedRamp();
+  test(`a withdrawal that was ${step} at the dump and replaced since is paid once, also while its replacement waits in the pool`, async (funded) => {
     const { realm, anvil } = funded;
     await anvil.mine();
     const { body: { id } } = await funded.withdraw("1", SLOW);
@@ -63,12 +71,10 @@ for (const step of ["planned", "stored", "broadcast"] as const) {
 }
 
 for (const step of ["planned", "stored"] as const) {
-  Deno.test({
-    name:
-      `LTC: a withdrawal that was ${step} at the dump and replaced since is paid once, and waits while its replacement is in the pool`,
-    ignore,
-    fn: async () => {
-      await using funded = await openPaying(SLOW);
+  testCoins(
+    `LTC: a withdrawal that was ${step} at the dump and replaced since is paid once, and waits while its replacement is in the pool`,
+    async (ramp) => {
+      const funded = await paying(await withTwoCoins(ramp), SLOW);
       const { realm, id, to: address } = funded;
       ok((await crashAt(funded, step)).done);
       await keepRealm(realm);
@@ -89,7 +95,7 @@ for (const step of ["planned", "stored"] as const) {
       deepEqual(await funded.held(address), [COIN]);
       await funded.agree();
     },
-  });
+  );
 }
 
 const FOUND = [["planned", "newest"], ["stored", "newest"], ["broadcast", "newest"], [
@@ -98,12 +104,10 @@ const FOUND = [["planned", "newest"], ["stored", "newest"], ["broadcast", "newes
 ]] as const;
 
 for (const [step, block] of FOUND) {
-  Deno.test({
-    name:
-      `LTC: a withdrawal that was ${step} at the dump, and whose replacement is in the ${block} block, is not asked about and paid once`,
-    ignore,
-    fn: async () => {
-      await using funded = await openPaying(SLOW);
+  testCoins(
+    `LTC: a withdrawal that was ${step} at the dump, and whose replacement is in the ${block} block, is not asked about and paid once`,
+    async (ramp) => {
+      const funded = await paying(await withTwoCoins(ramp), SLOW);
       const { realm, node, id, to: address } = funded;
       ok((await crashAt(funded, step)).done);
       await keepRealm(realm);
@@ -129,15 +133,13 @@ for (const [step, block] of FOUND) {
       deepEqual(await rowsOf(realm, held), []);
       await funded.agree();
     },
-  });
+  );
 }
 
-Deno.test({
-  name:
-    "LTC: a batch that was sent at the dump and replaced since pays each of its withdrawals once",
-  ignore,
-  fn: async () => {
-    await using funded = await openTwoCoins();
+testCoins(
+  "LTC: a batch that was sent at the dump and replaced since pays each of its withdrawals once",
+  async (ramp) => {
+    const funded = await withTwoCoins(ramp);
     const { realm, node } = funded;
     const made = await queue(funded, LITECOIN, 2, SLOW);
     await funded.advance(); // joined
@@ -160,13 +162,11 @@ Deno.test({
     await paidOnce(funded, made);
     await funded.agree();
   },
-});
+);
 
-Deno.test({
-  name: "LTC: a sweep that was sent at the dump and replaced since is booked once",
-  ignore,
-  fn: async () => {
-    await using funded = await openUtxoRamp(LITECOIN);
+testCoins(
+  "LTC: a sweep that was sent at the dump and replaced since is booked once",
+  async (funded) => {
     const { realm } = funded;
     await funded.deposit(20n * COIN);
     const left = "select hash from chain_orders where purpose = 'sweep' and state = 'sent'";
@@ -191,7 +191,7 @@ Deno.test({
     equal((await rowsOf(realm, "select from deposits where status <> 'ORPHANED'")).length, 1);
     await funded.agree();
   },
-});
+);
 
 for (const sent of [true, false]) {
   Deno.test({

@@ -1,26 +1,27 @@
 /** Transactions of a lost database that contest each other, or bytes of the backup, while the chain is reorganised. */
 import { deepEqual, equal, notEqual, ok } from "node:assert/strict";
 import { checkLedger } from "../../domain/audit/ledger_check.ts";
-import { openFundedRamp } from "../support/evm_fixture.ts";
 import { paidOut } from "../support/found_payments.ts";
 import { haltRealm, keepRealm, reconcile, restoreRealm } from "../support/installation.ts";
+import { sharingFundedRamp } from "../support/kept_ramps.ts";
 import { hasLitecoind } from "../support/nodes/litecoind.ts";
-import { openPaying } from "../support/paying_ramp.ts";
+import { paying, withTwoCoins } from "../support/paying_ramp.ts";
 import { crashAt, speedUp } from "../support/pending_withdrawals.ts";
 import { rowsOf } from "../support/realm.ts";
-import { COIN, follow } from "../support/utxo_fixture.ts";
+import { sharingUtxoRamp } from "../support/sharing_utxo_ramp.ts";
+import { COIN, follow, LITECOIN } from "../support/utxo_fixture.ts";
 
 const ETHER = 10n ** 18n;
+const test = sharingFundedRamp("two reconciliations at once");
 const ignore = !hasLitecoind();
+const testCoins = sharingUtxoRamp("UTXO transactions that contest each other", LITECOIN, ignore);
 const SLOW = { fee: { speed: "slow" } };
 const unpaid = () => Promise.resolve(false);
 
-Deno.test({
-  name:
-    "LTC: a withdrawal that was new at the dump, whose payment was found and loses its block to one before it, is paid once and done",
-  ignore,
-  fn: async () => {
-    await using funded = await openPaying(SLOW);
+testCoins(
+  "LTC: a withdrawal that was new at the dump, whose payment was found and loses its block to one before it, is paid once and done",
+  async (ramp) => {
+    const funded = await paying(await withTwoCoins(ramp), SLOW);
     const { realm, node, id, to: address } = funded;
     await keepRealm(realm);
     await funded.advance();
@@ -47,14 +48,12 @@ Deno.test({
     deepEqual(await funded.held(address), [COIN]);
     await funded.agree();
   },
-});
+);
 
-Deno.test({
-  name:
-    "LTC: a withdrawal that was signed at the dump, whose replacement was found and loses its block to the first bytes, is paid once and done",
-  ignore,
-  fn: async () => {
-    await using funded = await openPaying(SLOW);
+testCoins(
+  "LTC: a withdrawal that was signed at the dump, whose replacement was found and loses its block to the first bytes, is paid once and done",
+  async (ramp) => {
+    const funded = await paying(await withTwoCoins(ramp), SLOW);
     const { realm, node, id, to: address } = funded;
     ok((await crashAt(funded, "stored")).done);
     const signed = "select hash, raw from order_attempts";
@@ -79,12 +78,11 @@ Deno.test({
     deepEqual(await funded.held(address), [COIN]);
     await funded.agree();
   },
-});
+);
 
 for (const later of ["paid", "unpaid"] as const) {
   for (const sent of later === "paid" ? ["waits", "is signed", "is sent"] : ["waits"]) {
-    Deno.test(`two reconciliations at once, of which the later says ${later} of a withdrawal that ${sent}, pay a withdrawal at most once`, async () => {
-      await using funded = await openFundedRamp();
+    test(`two reconciliations at once, of which the later says ${later} of a withdrawal that ${sent}, pay a withdrawal at most once`, async (funded) => {
       const { realm, anvil } = funded;
       await anvil.mine();
       const { body: { id } } = await funded.withdraw("1");

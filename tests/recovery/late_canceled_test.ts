@@ -6,15 +6,17 @@ import { dateQuarantines, reconcile, reconcileTwice } from "../support/installat
 import { isKilled } from "../support/killed_reconcile.ts";
 import { hasLitecoind } from "../support/nodes/litecoind.ts";
 import { newTronParty } from "../support/nodes/tron/wallet.ts";
-import { openOneCoin } from "../support/paying_ramp.ts";
+import { withOneCoin } from "../support/paying_ramp.ts";
 import { cancel, crashAt, pay } from "../support/pending_withdrawals.ts";
 import { rowsOf, type TestRealm } from "../support/realm.ts";
 import { openSolanaRamp, outsider } from "../support/solana_fixture.ts";
 import { openTronRamp } from "../support/tron_fixture.ts";
 import { booksOf } from "../support/unreadable.ts";
-import { COIN, follow } from "../support/utxo_fixture.ts";
+import { sharingUtxoRamp } from "../support/sharing_utxo_ramp.ts";
+import { COIN, follow, LITECOIN } from "../support/utxo_fixture.ts";
 
 const ignore = !hasLitecoind();
+const test = sharingUtxoRamp("UTXO payments that were canceled before they left", LITECOIN, ignore);
 const nobody = () => fail("nobody is asked");
 
 /** The last bytes that were stored. */
@@ -43,127 +45,107 @@ async function taken(realm: TestRealm) {
   return taken;
 }
 
-Deno.test({
-  name:
-    "LTC: bytes of a withdrawal that was canceled before they left, and that somebody sends, are booked as a loss by reconcile, once, and the books agree with the chain",
-  ignore,
-  fn: async () => {
-    await using funded = await openOneCoin();
-    const { realm, node } = funded;
-    const { address: to } = await newParty("LITECOIN");
-    const id = await pay(funded, to, "1");
-    ok((await crashAt(funded, "stored")).done);
-    const { order, hash, raw } = await storedIn(realm);
-    equal((await cancel(funded, id)).status, 200);
-    await node.rpc("sendrawtransaction", raw);
-    await node.mine();
-    await funded.follow();
-    await assertSeen(realm, hash);
-    const [early] = await reconcile(realm, nobody);
-    match(early.obstacles.join(), /too few nodes show it in a final one/);
-    await node.mine(2);
-    deepEqual(await taken(realm), [{
-      ...{ hash, purpose: "recovered", paid: [], late: order },
-      unmatched: [{ to, contract: null, amount: `${COIN}` }],
-    }]);
-    await follow(funded, 3);
-    equal((await funded.withdrawal(id)).status, "CANCELED");
-    deepEqual(await funded.held(to), [COIN]);
-    ok((await booksOf(realm, "LTC")).fees <= -1);
-    await funded.agree();
-  },
+test("LTC: bytes of a withdrawal that was canceled before they left, and that somebody sends, are booked as a loss by reconcile, once, and the books agree with the chain", async (ramp) => {
+  const funded = await withOneCoin(ramp);
+  const { realm, node } = funded;
+  const { address: to } = await newParty("LITECOIN");
+  const id = await pay(funded, to, "1");
+  ok((await crashAt(funded, "stored")).done);
+  const { order, hash, raw } = await storedIn(realm);
+  equal((await cancel(funded, id)).status, 200);
+  await node.rpc("sendrawtransaction", raw);
+  await node.mine();
+  await funded.follow();
+  await assertSeen(realm, hash);
+  const [early] = await reconcile(realm, nobody);
+  match(early.obstacles.join(), /too few nodes show it in a final one/);
+  await node.mine(2);
+  deepEqual(await taken(realm), [{
+    ...{ hash, purpose: "recovered", paid: [], late: order },
+    unmatched: [{ to, contract: null, amount: `${COIN}` }],
+  }]);
+  await follow(funded, 3);
+  equal((await funded.withdrawal(id)).status, "CANCELED");
+  deepEqual(await funded.held(to), [COIN]);
+  ok((await booksOf(realm, "LTC")).fees <= -1);
+  await funded.agree();
 });
 
-Deno.test({
-  name:
-    "LTC: bytes of a batch that was canceled with one of its withdrawals, and that somebody sends, pay the other, and `fees` bears the canceled one",
-  ignore,
-  fn: async () => {
-    await using funded = await openOneCoin();
-    const { realm, node } = funded;
-    const [one, other] = [await newParty("LITECOIN"), await newParty("LITECOIN")];
-    const ids = [await pay(funded, one.address, "1"), await pay(funded, other.address, "0.5")];
-    ok((await crashAt(funded, "planned")).done);
-    ok((await crashAt(funded, "stored")).done);
-    const { order, hash, raw } = await storedIn(realm);
-    deepEqual(
-      await rowsOf(realm, "select purpose from chain_orders where id = $1", [order]),
-      [{ purpose: "batch" }],
-    );
-    equal((await cancel(funded, ids[0])).status, 200);
-    await node.rpc("sendrawtransaction", raw);
-    await node.mine(3);
-    await funded.follow();
-    await assertSeen(realm, hash);
-    const [found] = await taken(realm);
-    deepEqual([found.hash, found.late, found.paid.length], [hash, order, 1]);
-    deepEqual(found.unmatched, [{ to: one.address, contract: null, amount: `${COIN}` }]);
-    const [row] = await funded.ended([ids[1]]);
-    deepEqual([row.status, row.chain.hash], ["DONE", hash]);
-    await follow(funded, 3);
-    deepEqual([await funded.held(one.address), await funded.held(other.address)], [
-      [COIN],
-      [COIN / 2n],
-    ]);
-    await funded.agree();
-  },
+test("LTC: bytes of a batch that was canceled with one of its withdrawals, and that somebody sends, pay the other, and `fees` bears the canceled one", async (ramp) => {
+  const funded = await withOneCoin(ramp);
+  const { realm, node } = funded;
+  const [one, other] = [await newParty("LITECOIN"), await newParty("LITECOIN")];
+  const ids = [await pay(funded, one.address, "1"), await pay(funded, other.address, "0.5")];
+  ok((await crashAt(funded, "planned")).done);
+  ok((await crashAt(funded, "stored")).done);
+  const { order, hash, raw } = await storedIn(realm);
+  deepEqual(
+    await rowsOf(realm, "select purpose from chain_orders where id = $1", [order]),
+    [{ purpose: "batch" }],
+  );
+  equal((await cancel(funded, ids[0])).status, 200);
+  await node.rpc("sendrawtransaction", raw);
+  await node.mine(3);
+  await funded.follow();
+  await assertSeen(realm, hash);
+  const [found] = await taken(realm);
+  deepEqual([found.hash, found.late, found.paid.length], [hash, order, 1]);
+  deepEqual(found.unmatched, [{ to: one.address, contract: null, amount: `${COIN}` }]);
+  const [row] = await funded.ended([ids[1]]);
+  deepEqual([row.status, row.chain.hash], ["DONE", hash]);
+  await follow(funded, 3);
+  deepEqual([await funded.held(one.address), await funded.held(other.address)], [
+    [COIN],
+    [COIN / 2n],
+  ]);
+  await funded.agree();
 });
 
-Deno.test({
-  name:
-    "LTC: a withdrawal like one that was canceled once it was signed is made of other bytes, and is DONE",
-  ignore,
-  fn: async () => {
-    await using funded = await openOneCoin();
-    const { realm } = funded;
-    const { address: to } = await newParty("LITECOIN");
-    const first = await pay(funded, to, "1");
-    ok((await crashAt(funded, "stored")).done);
-    const { hash } = await storedIn(realm);
-    equal((await cancel(funded, first)).status, 200);
-    const again = await pay(funded, to, "1");
-    const [row] = await funded.ended([again]);
-    equal(row.status, "DONE");
-    ok(row.chain.hash !== hash);
-    deepEqual(await funded.held(to), [COIN]);
-    await funded.agree();
-  },
+test("LTC: a withdrawal like one that was canceled once it was signed is made of other bytes, and is DONE", async (ramp) => {
+  const funded = await withOneCoin(ramp);
+  const { realm } = funded;
+  const { address: to } = await newParty("LITECOIN");
+  const first = await pay(funded, to, "1");
+  ok((await crashAt(funded, "stored")).done);
+  const { hash } = await storedIn(realm);
+  equal((await cancel(funded, first)).status, 200);
+  const again = await pay(funded, to, "1");
+  const [row] = await funded.ended([again]);
+  equal(row.status, "DONE");
+  ok(row.chain.hash !== hash);
+  deepEqual(await funded.held(to), [COIN]);
+  await funded.agree();
 });
 
-Deno.test({
-  name:
-    "LTC: bytes of a canceled withdrawal that lose their block while they are booked, and whose coin another transaction spends, are given back, and cost nothing",
-  ignore,
-  fn: async () => {
-    await using funded = await openOneCoin();
-    const { realm, node } = funded;
-    const { address: to } = await newParty("LITECOIN");
-    const id = await pay(funded, to, "1");
-    ok((await crashAt(funded, "stored")).done);
-    const { hash, raw } = await storedIn(realm);
-    equal((await cancel(funded, id)).status, 200);
-    const again = await pay(funded, to, "2");
-    ok((await crashAt(funded, "stored")).done);
-    const rival = await storedIn(realm);
-    await node.rpc("generateblock", await node.rpc("getnewaddress"), [raw]);
-    await node.mine(2);
-    await funded.follow();
-    await assertSeen(realm, hash);
-    const booked = "select late_order_id as id from order_attempts where late_order_id is not null";
-    for (let steps = 0; (await rowsOf(realm, booked)).length === 0; steps++) {
-      await isKilled(realm, steps);
-    }
-    await node.reorganise(3);
-    await node.rpc("generateblock", await node.rpc("getnewaddress"), [rival.raw]);
-    await node.mine(3);
-    await follow(funded, 3);
-    deepEqual(await rowsOf(realm, booked), []);
-    await reconcile(realm, nobody);
-    const [row] = await funded.ended([again]);
-    deepEqual([row.status, row.chain.hash], ["DONE", rival.hash]);
-    deepEqual(await funded.held(to), [2n * COIN]);
-    await funded.agree();
-  },
+test("LTC: bytes of a canceled withdrawal that lose their block while they are booked, and whose coin another transaction spends, are given back, and cost nothing", async (ramp) => {
+  const funded = await withOneCoin(ramp);
+  const { realm, node } = funded;
+  const { address: to } = await newParty("LITECOIN");
+  const id = await pay(funded, to, "1");
+  ok((await crashAt(funded, "stored")).done);
+  const { hash, raw } = await storedIn(realm);
+  equal((await cancel(funded, id)).status, 200);
+  const again = await pay(funded, to, "2");
+  ok((await crashAt(funded, "stored")).done);
+  const rival = await storedIn(realm);
+  await node.rpc("generateblock", await node.rpc("getnewaddress"), [raw]);
+  await node.mine(2);
+  await funded.follow();
+  await assertSeen(realm, hash);
+  const booked = "select late_order_id as id from order_attempts where late_order_id is not null";
+  for (let steps = 0; (await rowsOf(realm, booked)).length === 0; steps++) {
+    await isKilled(realm, steps);
+  }
+  await node.reorganise(3);
+  await node.rpc("generateblock", await node.rpc("getnewaddress"), [rival.raw]);
+  await node.mine(3);
+  await follow(funded, 3);
+  deepEqual(await rowsOf(realm, booked), []);
+  await reconcile(realm, nobody);
+  const [row] = await funded.ended([again]);
+  deepEqual([row.status, row.chain.hash], ["DONE", rival.hash]);
+  deepEqual(await funded.held(to), [2n * COIN]);
+  await funded.agree();
 });
 
 Deno.test("bytes of a withdrawal on Solana that was canceled before they left, and that somebody sends, are booked as a loss by reconcile, once", async () => {

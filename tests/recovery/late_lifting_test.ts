@@ -6,13 +6,15 @@ import { reconcileBefore } from "../support/killed_reconcile.ts";
 import {
   cancelStored,
   type LosingRamp,
-  openLosingRamp,
   reasonOf,
+  sharingLosingRamp,
   type Stored,
 } from "../support/lost_coins.ts";
 import { hasLitecoind } from "../support/nodes/litecoind.ts";
 import { rowsOf } from "../support/realm.ts";
 import { COIN, follow } from "../support/utxo_fixture.ts";
+
+const test = sharingLosingRamp("UTXO quarantines that are to end", !hasLitecoind());
 
 const PLACE = { chain: "LITECOIN", network: "regtest" };
 const LATE = "a transaction of ours was mined, or lost, meanwhile: run it again";
@@ -33,50 +35,40 @@ const WAYS: Record<string, (funded: LosingRamp, late: Stored) => Promise<void>> 
 };
 
 for (const [way, tell] of Object.entries(WAYS)) {
-  Deno.test({
-    name:
-      `LTC: a quarantine does not end where, in that moment, ${way} of a block with bytes that were given up`,
-    ignore: !hasLitecoind(),
-    fn: async () => {
-      await using funded = await openLosingRamp(5n);
-      const { realm, node } = funded;
-      const late = await cancelStored(funded, "1");
-      await haltRealm(realm);
-      const lifting = await reconcileBefore(realm, async () => {
-        await node.rpc("generateblock", await node.rpc("getnewaddress"), [late.raw]);
-        await tell(funded, late);
-      });
-      deepEqual([lifting.lifted, lifting.obstacles], [false, [LATE]]);
-      match(await reasonOf(funded) ?? "none", /older than the record/);
-      await node.mine(2);
-      await funded.follow();
-      const [report] = await reconcile(realm, nobody);
-      deepEqual([report.lifted, report.obstacles], [true, []]);
-      deepEqual(report.taken.map(({ hash, late: order }) => [hash, order]), [[
-        late.hash,
-        late.order,
-      ]]);
-      equal(await reasonOf(funded), null);
-      await follow(funded, 3);
-      await funded.agree();
-      deepEqual(await funded.held(report.taken[0].unmatched[0].to), [COIN]);
-    },
-  });
-}
-
-Deno.test({
-  name:
-    "LTC: a quarantine does not end where, in that moment, a worker scans a block in which a transaction that nothing knows spends a coin",
-  ignore: !hasLitecoind(),
-  fn: async () => {
-    await using funded = await openLosingRamp(5n);
-    const { realm } = funded;
+  test(`LTC: a quarantine does not end where, in that moment, ${way} of a block with bytes that were given up`, async (funded) => {
+    await funded.fund(5n * COIN);
+    const { realm, node } = funded;
+    const late = await cancelStored(funded, "1");
     await haltRealm(realm);
-    const spent = "update coins set spent_by = $1, spent_height = height where spent_by is null";
     const lifting = await reconcileBefore(realm, async () => {
-      await rowsOf(realm, spent, ["ab".repeat(32)]);
+      await node.rpc("generateblock", await node.rpc("getnewaddress"), [late.raw]);
+      await tell(funded, late);
     });
     deepEqual([lifting.lifted, lifting.obstacles], [false, [LATE]]);
     match(await reasonOf(funded) ?? "none", /older than the record/);
-  },
+    await node.mine(2);
+    await funded.follow();
+    const [report] = await reconcile(realm, nobody);
+    deepEqual([report.lifted, report.obstacles], [true, []]);
+    deepEqual(report.taken.map(({ hash, late: order }) => [hash, order]), [[
+      late.hash,
+      late.order,
+    ]]);
+    equal(await reasonOf(funded), null);
+    await follow(funded, 3);
+    await funded.agree();
+    deepEqual(await funded.held(report.taken[0].unmatched[0].to), [COIN]);
+  });
+}
+
+test("LTC: a quarantine does not end where, in that moment, a worker scans a block in which a transaction that nothing knows spends a coin", async (funded) => {
+  await funded.fund(5n * COIN);
+  const { realm } = funded;
+  await haltRealm(realm);
+  const spent = "update coins set spent_by = $1, spent_height = height where spent_by is null";
+  const lifting = await reconcileBefore(realm, async () => {
+    await rowsOf(realm, spent, ["ab".repeat(32)]);
+  });
+  deepEqual([lifting.lifted, lifting.obstacles], [false, [LATE]]);
+  match(await reasonOf(funded) ?? "none", /older than the record/);
 });

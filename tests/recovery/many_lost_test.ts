@@ -6,9 +6,9 @@ import {
   cancelStored,
   depthOf,
   mineInstead,
-  openLosingRamp,
   payDone,
   resent,
+  sharingLosingRamp,
   toldOf,
 } from "../support/lost_coins.ts";
 import { hasLitecoind } from "../support/nodes/litecoind.ts";
@@ -16,6 +16,9 @@ import { head } from "../support/nodes/tron/ledger.ts";
 import { newTronParty } from "../support/nodes/tron/wallet.ts";
 import { rowsOf, type TestRealm } from "../support/realm.ts";
 import { openTronRamp, type TronRamp } from "../support/tron_fixture.ts";
+import { COIN } from "../support/utxo_fixture.ts";
+
+const test = sharingLosingRamp("many UTXO payments that are lost", !hasLitecoind());
 
 /** Most that a pass asks about. */
 const A_PASS = 20;
@@ -43,26 +46,21 @@ async function paidDone(ramped: TronRamp, count: number) {
   );
 }
 
-Deno.test({
-  name:
-    "LTC: a payment whose coin another transaction spent is told, though nodes do not tell of as many older ones as a pass asks about",
-  ignore: !hasLitecoind(),
-  fn: async () => {
-    await using funded = await openLosingRamp(5n);
-    const { realm } = funded;
-    const late = await cancelStored(funded, "1");
-    const done = await payDone(funded, "2");
-    await plant(
-      realm,
-      `insert into coins (chain, network, hash, index, address, ramp, amount, height, spent_by, spent_height, kept, created_at)
-        select chain, network, 'older', g, address, ramp, 1, 1, 'other', 1, 'none' || g, now()
-        from coins cross join generate_series(1, ${2 * A_PASS}) g where kept = '${done.hash}'`,
-    );
-    await mineInstead(funded, await depthOf(funded, done.hash), late.raw);
-    deepEqual(await resent(funded), []);
-    for (let pass = 0; pass < 2; pass++) await funded.follow();
-    deepEqual((await toldOf(funded, done.id)).length, 1);
-  },
+test("LTC: a payment whose coin another transaction spent is told, though nodes do not tell of as many older ones as a pass asks about", async (funded) => {
+  await funded.fund(5n * COIN);
+  const { realm } = funded;
+  const late = await cancelStored(funded, "1");
+  const done = await payDone(funded, "2");
+  await plant(
+    realm,
+    `insert into coins (chain, network, hash, index, address, ramp, amount, height, spent_by, spent_height, kept, created_at)
+      select chain, network, 'older', g, address, ramp, 1, 1, 'other', 1, 'none' || g, now()
+      from coins cross join generate_series(1, ${2 * A_PASS}) g where kept = '${done.hash}'`,
+  );
+  await mineInstead(funded, await depthOf(funded, done.hash), late.raw);
+  deepEqual(await resent(funded), []);
+  for (let pass = 0; pass < 2; pass++) await funded.follow();
+  deepEqual((await toldOf(funded, done.id)).length, 1);
 });
 
 Deno.test("of payments on Tron that the chain has lost, those are asked about first that were asked about longest ago", async () => {

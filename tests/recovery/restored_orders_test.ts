@@ -1,119 +1,102 @@
 import { deepEqual, equal, match, ok } from "node:assert/strict";
 import { checkLedger } from "../../domain/audit/ledger_check.ts";
-import { openTwoCoins } from "../support/paying_ramp.ts";
+import { withTwoCoins } from "../support/paying_ramp.ts";
 import { COIN, follow, LITECOIN } from "../support/utxo_fixture.ts";
 import { openConsolidatingRamp } from "../support/consolidation_fixture.ts";
 import { haltRealm, keepRealm, reconcile, restoreRealm } from "../support/installation.ts";
 import { hasLitecoind } from "../support/nodes/litecoind.ts";
-import { openOvertakenBatch } from "../support/overtaken_batch.ts";
+import { overtakeBatch } from "../support/overtaken_batch.ts";
 import { crashAt, queue, sizeOf } from "../support/pending_withdrawals.ts";
 import { driftsOf, mineUntil, openRampFixture } from "../support/ramp_fixture.ts";
 import { rowsOf } from "../support/realm.ts";
 import { installToken } from "../support/token_contracts.ts";
+import { sharingUtxoRamp } from "../support/sharing_utxo_ramp.ts";
 import { newParty } from "../chains/bitcoin/fixture.ts";
 
 const ignore = !hasLitecoind();
+const test = sharingUtxoRamp("UTXO orders of a restored database", LITECOIN, ignore);
 const ETHER = 10n ** 18n;
 const USDC = 10n ** 6n;
 
-Deno.test({
-  name:
-    "LTC: a dump restored after one transaction paid several withdrawals ends each, and pays none again",
-  ignore,
-  fn: async () => {
-    await using funded = await openTwoCoins();
-    const { ids, to } = await queue(funded, LITECOIN, 4);
-    await keepRealm(funded.realm);
-    const paid = await funded.ended(ids);
-    const hashes = new Set(paid.map(({ chain }) => chain.hash));
-    equal(hashes.size, 1);
-    await restoreRealm(funded.realm);
-    await haltRealm(funded.realm);
-    await follow(funded, 3);
-    const [report] = await reconcile(funded.realm);
-    deepEqual([report.lifted, report.open, report.obstacles], [true, [], []]);
-    deepEqual(report.taken.map(({ unmatched, paid }) => [unmatched.length, paid.length]), [[0, 4]]);
-    const rows = await funded.ended(ids);
-    deepEqual(rows.map(({ status, chain }) => [status, hashes.has(chain.hash)]), [
-      ...Array(4).fill(["DONE", true]),
-    ]);
-    await follow(funded, 3);
-    for (const [at, address] of to.entries()) deepEqual(await funded.held(address), [sizeOf(at)]);
-    await funded.agree();
-  },
+test("LTC: a dump restored after one transaction paid several withdrawals ends each, and pays none again", async (ramp) => {
+  const funded = await withTwoCoins(ramp);
+  const { ids, to } = await queue(funded, LITECOIN, 4);
+  await keepRealm(funded.realm);
+  const paid = await funded.ended(ids);
+  const hashes = new Set(paid.map(({ chain }) => chain.hash));
+  equal(hashes.size, 1);
+  await restoreRealm(funded.realm);
+  await haltRealm(funded.realm);
+  await follow(funded, 3);
+  const [report] = await reconcile(funded.realm);
+  deepEqual([report.lifted, report.open, report.obstacles], [true, [], []]);
+  deepEqual(report.taken.map(({ unmatched, paid }) => [unmatched.length, paid.length]), [[0, 4]]);
+  const rows = await funded.ended(ids);
+  deepEqual(rows.map(({ status, chain }) => [status, hashes.has(chain.hash)]), [
+    ...Array(4).fill(["DONE", true]),
+  ]);
+  await follow(funded, 3);
+  for (const [at, address] of to.entries()) deepEqual(await funded.held(address), [sizeOf(at)]);
+  await funded.agree();
 });
 
-Deno.test({
-  name: "LTC: a dump restored in which a batch was planned already takes its transaction for it",
-  ignore,
-  fn: async () => {
-    await using funded = await openTwoCoins();
-    const { ids, to } = await queue(funded, LITECOIN, 3);
-    await funded.advance(); // joined, and perhaps planned
-    await keepRealm(funded.realm);
-    await funded.ended(ids);
-    await restoreRealm(funded.realm);
-    await haltRealm(funded.realm);
-    await follow(funded, 3);
-    const [report] = await reconcile(funded.realm);
-    ok(report.lifted, JSON.stringify(report));
-    deepEqual((await funded.ended(ids)).map(({ status }) => status), Array(3).fill("DONE"));
-    await follow(funded, 3);
-    for (const [at, address] of to.entries()) deepEqual(await funded.held(address), [sizeOf(at)]);
-    await funded.agree();
-  },
+test("LTC: a dump restored in which a batch was planned already takes its transaction for it", async (ramp) => {
+  const funded = await withTwoCoins(ramp);
+  const { ids, to } = await queue(funded, LITECOIN, 3);
+  await funded.advance(); // joined, and perhaps planned
+  await keepRealm(funded.realm);
+  await funded.ended(ids);
+  await restoreRealm(funded.realm);
+  await haltRealm(funded.realm);
+  await follow(funded, 3);
+  const [report] = await reconcile(funded.realm);
+  ok(report.lifted, JSON.stringify(report));
+  deepEqual((await funded.ended(ids)).map(({ status }) => status), Array(3).fill("DONE"));
+  await follow(funded, 3);
+  for (const [at, address] of to.entries()) deepEqual(await funded.held(address), [sizeOf(at)]);
+  await funded.agree();
 });
 
-Deno.test({
-  name:
-    "LTC: a withdrawal in an unsigned batch of a dump is asked about, and is not paid again once called paid",
-  ignore,
-  fn: async () => {
-    await using funded = await openOvertakenBatch("planned", true);
-    const { realm, dropped, paid, to } = funded;
-    await haltRealm(realm);
-    const [asked] = await reconcile(realm);
-    deepEqual([asked.lifted, asked.open.map(({ withdrawal }) => withdrawal)], [
-      false,
-      [dropped, paid],
-    ]);
-    const [report] = await reconcile(
-      realm,
-      ({ withdrawal }) => Promise.resolve(withdrawal === paid),
-    );
-    deepEqual([report.lifted, report.open], [true, []]);
-    equal((await funded.withdrawal(paid)).status, "DONE");
-    await funded.send();
-    await follow(funded, 3);
-    // Its block shows a spend that nobody here knows: the ramp waits again, and it is taken for paid.
-    const [found] = await reconcile(realm, () => Promise.resolve(false));
-    deepEqual([found.lifted, found.taken.map(({ unmatched }) => unmatched)], [true, [[]]]);
-    equal((await funded.ended([dropped]))[0].status, "DONE");
-    await follow(funded, 3);
-    for (const [at, address] of to.entries()) deepEqual(await funded.held(address), [sizeOf(at)]);
-  },
+test("LTC: a withdrawal in an unsigned batch of a dump is asked about, and is not paid again once called paid", async (ramp) => {
+  const funded = await overtakeBatch(ramp, "planned", true);
+  const { realm, dropped, paid, to } = funded;
+  await haltRealm(realm);
+  const [asked] = await reconcile(realm);
+  deepEqual([asked.lifted, asked.open.map(({ withdrawal }) => withdrawal)], [
+    false,
+    [dropped, paid],
+  ]);
+  const [report] = await reconcile(
+    realm,
+    ({ withdrawal }) => Promise.resolve(withdrawal === paid),
+  );
+  deepEqual([report.lifted, report.open], [true, []]);
+  equal((await funded.withdrawal(paid)).status, "DONE");
+  await funded.send();
+  await follow(funded, 3);
+  // Its block shows a spend that nobody here knows: the ramp waits again, and it is taken for paid.
+  const [found] = await reconcile(realm, () => Promise.resolve(false));
+  deepEqual([found.lifted, found.taken.map(({ unmatched }) => unmatched)], [true, [[]]]);
+  equal((await funded.ended([dropped]))[0].status, "DONE");
+  await follow(funded, 3);
+  for (const [at, address] of to.entries()) deepEqual(await funded.held(address), [sizeOf(at)]);
 });
 
-Deno.test({
-  name:
-    "LTC: a signed batch of a dump does not leave before it is reconciled: one of its withdrawals is paid since",
-  ignore,
-  fn: async () => {
-    await using funded = await openOvertakenBatch("stored");
-    const { realm, dropped, paid, to } = funded;
-    await haltRealm(realm);
-    await follow(funded, 2);
-    const batch = "select state, error from chain_orders where purpose = 'batch'";
-    const [held] = await rowsOf<{ state: string; error: string }>(realm, batch);
-    equal(held.state, "signed");
-    ok(held.error.startsWith("chain.quarantined: "), held.error);
-    const [report] = await reconcile(realm, () => Promise.resolve(false));
-    deepEqual([report.lifted, report.taken.map((one) => one.paid.length)], [true, [1]]);
-    await funded.ended([dropped, paid]);
-    await follow(funded, 2);
-    for (const [at, address] of to.entries()) deepEqual(await funded.held(address), [sizeOf(at)]);
-    await funded.agree();
-  },
+test("LTC: a signed batch of a dump does not leave before it is reconciled: one of its withdrawals is paid since", async (ramp) => {
+  const funded = await overtakeBatch(ramp, "stored");
+  const { realm, dropped, paid, to } = funded;
+  await haltRealm(realm);
+  await follow(funded, 2);
+  const batch = "select state, error from chain_orders where purpose = 'batch'";
+  const [held] = await rowsOf<{ state: string; error: string }>(realm, batch);
+  equal(held.state, "signed");
+  ok(held.error.startsWith("chain.quarantined: "), held.error);
+  const [report] = await reconcile(realm, () => Promise.resolve(false));
+  deepEqual([report.lifted, report.taken.map((one) => one.paid.length)], [true, [1]]);
+  await funded.ended([dropped, paid]);
+  await follow(funded, 2);
+  for (const [at, address] of to.entries()) deepEqual(await funded.held(address), [sizeOf(at)]);
+  await funded.agree();
 });
 
 Deno.test({
@@ -174,24 +157,20 @@ Deno.test({
   },
 });
 
-Deno.test({
-  name: "LTC: coins that vanished without a spender keep nobody from reconciling",
-  ignore,
-  fn: async () => {
-    await using funded = await openTwoCoins();
-    await funded.realm.command((tx) =>
-      tx`update coins set spent_by = 'unknown', spent_height = height where amount = ${`${
-        3n * COIN
-      }`}`
-    );
-    await haltRealm(funded.realm);
-    const [report] = await reconcile(funded.realm);
-    deepEqual([report.lifted, report.obstacles], [true, []]);
-    const party = await newParty("LITECOIN");
-    const source = { account: funded.ramp };
-    const [row] = await funded.ended([await funded.withdraw(party.address, "1", { source })]);
-    equal(row.status, "DONE");
-  },
+test("LTC: coins that vanished without a spender keep nobody from reconciling", async (ramp) => {
+  const funded = await withTwoCoins(ramp);
+  await funded.realm.command((tx) =>
+    tx`update coins set spent_by = 'unknown', spent_height = height where amount = ${`${
+      3n * COIN
+    }`}`
+  );
+  await haltRealm(funded.realm);
+  const [report] = await reconcile(funded.realm);
+  deepEqual([report.lifted, report.obstacles], [true, []]);
+  const party = await newParty("LITECOIN");
+  const source = { account: funded.ramp };
+  const [row] = await funded.ended([await funded.withdraw(party.address, "1", { source })]);
+  equal(row.status, "DONE");
 });
 
 Deno.test("a dump restored after gas was sent ahead and a token swept books the deposit and its sweep once", async () => {

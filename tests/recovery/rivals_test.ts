@@ -1,11 +1,11 @@
 /** Transactions that were found after a restore and that another of our keys replaces: their withdrawals come to an end, by an operator's answer where nothing else tells. */
 import { deepEqual, equal, match, ok } from "node:assert/strict";
 import { checkLedger } from "../../domain/audit/ledger_check.ts";
-import { openFundedRamp } from "../support/evm_fixture.ts";
 import { answered, paidOut, reorganise, signElsewhere } from "../support/found_payments.ts";
 import { haltRealm, keepRealm, reconcile, restoreRealm } from "../support/installation.ts";
+import { sharingFundedRamp } from "../support/kept_ramps.ts";
 import { hasLitecoind } from "../support/nodes/litecoind.ts";
-import { openPaying, openTwoCoins } from "../support/paying_ramp.ts";
+import { paying, withTwoCoins } from "../support/paying_ramp.ts";
 import { paidOnce, pay, queue, speedUp } from "../support/pending_withdrawals.ts";
 import { rowsOf, type TestRealm } from "../support/realm.ts";
 import {
@@ -16,10 +16,19 @@ import {
   UTXO_CHAINS,
   type UtxoRamp,
 } from "../support/utxo_fixture.ts";
+import { sharingUtxoRamp } from "../support/sharing_utxo_ramp.ts";
 import { newParty } from "../chains/bitcoin/fixture.ts";
 
 const ETHER = 10n ** 18n;
+const test = sharingFundedRamp(
+  "payments on Ethereum that were found and lose their block",
+);
 const ignore = !hasLitecoind();
+const testCoins = sharingUtxoRamp(
+  "UTXO payments that were found and lose their block",
+  LITECOIN,
+  ignore,
+);
 const DOGECOIN = UTXO_CHAINS.find(({ asset }) => asset === "DOGE")!;
 const SLOW = { fee: { speed: "slow" } };
 const QUARANTINED =
@@ -36,12 +45,10 @@ async function quarantined(funded: UtxoRamp): Promise<string> {
 }
 
 for (const place of ["a later block", "its block", "the newest block"] as const) {
-  Deno.test({
-    name:
-      `LTC: a payment that was found, and whose coin another transaction spends in ${place} instead, is asked about and made once more`,
-    ignore,
-    fn: async () => {
-      await using funded = await openPaying();
+  testCoins(
+    `LTC: a payment that was found, and whose coin another transaction spends in ${place} instead, is asked about and made once more`,
+    async (ramp) => {
+      const funded = await paying(await withTwoCoins(ramp));
       const { realm, node, id, to: address } = funded;
       await keepRealm(realm);
       await funded.advance();
@@ -78,7 +85,7 @@ for (const place of ["a later block", "its block", "the newest block"] as const)
       deepEqual(await funded.held(address), [COIN]);
       await funded.agree();
     },
-  });
+  );
 }
 
 async function orderOf(realm: TestRealm, withdrawal: string): Promise<string> {
@@ -86,12 +93,10 @@ async function orderOf(realm: TestRealm, withdrawal: string): Promise<string> {
   return (await rowsOf<{ order: string }>(realm, text, [withdrawal]))[0].order;
 }
 
-Deno.test({
-  name:
-    "LTC: a payment that is found never to be mined while an operator answers is asked about before anything is sent",
-  ignore,
-  fn: async () => {
-    await using funded = await openPaying();
+testCoins(
+  "LTC: a payment that is found never to be mined while an operator answers is asked about before anything is sent",
+  async (ramp) => {
+    const funded = await paying(await withTwoCoins(ramp));
     const { realm, node, id, to: address } = funded;
     await keepRealm(realm);
     await funded.advance();
@@ -120,14 +125,12 @@ Deno.test({
     deepEqual(rows.map(({ status }) => status), ["DONE", "DONE"]);
     deepEqual(await funded.held(address), [COIN]);
   },
-});
+);
 
-Deno.test({
-  name:
-    "LTC: a replacement that was found and loses its block is replaced once more where its withdrawal is sped up, and paid once",
-  ignore,
-  fn: async () => {
-    await using funded = await openPaying(SLOW);
+testCoins(
+  "LTC: a replacement that was found and loses its block is replaced once more where its withdrawal is sped up, and paid once",
+  async (ramp) => {
+    const funded = await paying(await withTwoCoins(ramp), SLOW);
     const { realm, node, id, to: address } = funded;
     await funded.advance();
     equal((await speedUp(funded, id)).status, 200);
@@ -152,14 +155,12 @@ Deno.test({
     deepEqual(await funded.held(address), [COIN]);
     await funded.agree();
   },
-});
+);
 
-Deno.test({
-  name:
-    "LTC: a batch that was found and loses its block is replaced where one of its withdrawals is sped up, and each is paid once",
-  ignore,
-  fn: async () => {
-    await using funded = await openTwoCoins();
+testCoins(
+  "LTC: a batch that was found and loses its block is replaced where one of its withdrawals is sped up, and each is paid once",
+  async (ramp) => {
+    const funded = await withTwoCoins(ramp);
     const { realm, node } = funded;
     const queued = await queue(funded, LITECOIN, 2, SLOW);
     await keepRealm(realm);
@@ -186,14 +187,12 @@ Deno.test({
     await paidOnce(funded, queued);
     await funded.agree();
   },
-});
+);
 
-Deno.test({
-  name:
-    "LTC: a payment that was found, loses its block and waits for long is sent again as it is, and paid once",
-  ignore,
-  fn: async () => {
-    await using funded = await openPaying();
+testCoins(
+  "LTC: a payment that was found, loses its block and waits for long is sent again as it is, and paid once",
+  async (ramp) => {
+    const funded = await paying(await withTwoCoins(ramp));
     const { realm, node, id, to: address } = funded;
     await keepRealm(realm);
     await funded.advance();
@@ -211,7 +210,7 @@ Deno.test({
     await funded.agree();
     deepEqual((await checkLedger(realm.pool)).mismatches, []);
   },
-});
+);
 
 for (const chain of [LITECOIN, DOGECOIN]) {
   Deno.test({
@@ -247,8 +246,7 @@ for (const chain of [LITECOIN, DOGECOIN]) {
   });
 }
 
-Deno.test("a payment that was found, and whose nonce another transaction uses up instead, is asked about and made once more", async () => {
-  await using funded = await openFundedRamp();
+test("a payment that was found, and whose nonce another transaction uses up instead, is asked about and made once more", async (funded) => {
   const { realm, anvil } = funded;
   await anvil.mine(3);
   const { body: { id } } = await funded.withdraw("1");
@@ -279,8 +277,7 @@ Deno.test("a payment that was found, and whose nonce another transaction uses up
   deepEqual((await checkLedger(realm.pool)).mismatches, []);
 });
 
-Deno.test("a payment that was found, loses its block and waits for long before others of its sender is sent again as it is, and each is paid once", async () => {
-  await using funded = await openFundedRamp();
+test("a payment that was found, loses its block and waits for long before others of its sender is sent again as it is, and each is paid once", async (funded) => {
   const { realm, anvil } = funded;
   await anvil.mine(3);
   const { body: { id } } = await funded.withdraw("1");

@@ -4,19 +4,25 @@ import { newParty } from "../chains/bitcoin/fixture.ts";
 import { haltRealm, reconcile } from "../support/installation.ts";
 import { FEE, mineByHand, strangeCoin } from "../support/made_by_hand.ts";
 import { hasLitecoind } from "../support/nodes/litecoind.ts";
-import { openTwoCoins } from "../support/paying_ramp.ts";
+import { withTwoCoins } from "../support/paying_ramp.ts";
 import { crashAt, pay } from "../support/pending_withdrawals.ts";
 import { rowsOf } from "../support/realm.ts";
-import { COIN, follow } from "../support/utxo_fixture.ts";
+import { sharingUtxoRamp } from "../support/sharing_utxo_ramp.ts";
+import { COIN, follow, LITECOIN } from "../support/utxo_fixture.ts";
+
+const test = sharingUtxoRamp(
+  "transactions to which a stranger gave a coin",
+  LITECOIN,
+  !hasLitecoind(),
+);
 
 for (const share of [3n * COIN, 0n]) {
-  Deno.test({
-    name: `LTC: a payment of which a stranger paid ${
+  test(
+    `LTC: a payment of which a stranger paid ${
       share === 0n ? "all" : "a part"
     }, and that is called a withdrawal's later, is booked once, and costs what our coin was worth`,
-    ignore: !hasLitecoind(),
-    fn: async () => {
-      await using funded = await openTwoCoins();
+    async (ramp) => {
+      const funded = await withTwoCoins(ramp);
       const { realm } = funded;
       const { address: to } = await newParty("LITECOIN");
       const id = await pay(funded, to, "4");
@@ -43,7 +49,7 @@ for (const share of [3n * COIN, 0n]) {
       deepEqual(found.open.map(({ withdrawal, like }) => [withdrawal, like]), [[id, hash]]);
       await follow(funded, 3);
       const claim = `update withdrawals set found_payment = 2, status = 'DONE', found_order_id =
-        (select id from chain_orders where purpose = 'recovered') where id = '${id}'`;
+      (select id from chain_orders where purpose = 'recovered') where id = '${id}'`;
       await rejects(realm.command((tx) => tx.unsafe(claim)), /was not paid by that/);
       const [called] = await reconcile(realm, () => Promise.resolve(true));
       deepEqual([called.lifted, called.obstacles], [true, []]);
@@ -61,5 +67,5 @@ for (const share of [3n * COIN, 0n]) {
       equal((await rowsOf(realm, "select from blocks where status = 'OPEN'")).length, 0);
       await funded.agree();
     },
-  });
+  );
 }

@@ -4,17 +4,23 @@ import { checkLedger } from "../../domain/audit/ledger_check.ts";
 import type { Question } from "../../workers/recovery/reconcile.ts";
 import { scanNetwork } from "../../workers/scanning/scanner.ts";
 import { endAt } from "../support/ended_worker.ts";
-import { openFundedRamp, OUTSIDE } from "../support/evm_fixture.ts";
+import { OUTSIDE } from "../support/evm_fixture.ts";
 import { haltRealm, keepRealm, reconcile, restoreRealm } from "../support/installation.ts";
+import { sharingFundedRamp } from "../support/kept_ramps.ts";
 import { hasLitecoind } from "../support/nodes/litecoind.ts";
-import { openTwoCoins } from "../support/paying_ramp.ts";
+import { withTwoCoins } from "../support/paying_ramp.ts";
 import { cancel, crashAt, pay, queue, sizeOf } from "../support/pending_withdrawals.ts";
 import { rowsOf, type TestRealm } from "../support/realm.ts";
 import { COIN, follow, LITECOIN } from "../support/utxo_fixture.ts";
+import { sharingUtxoRamp } from "../support/sharing_utxo_ramp.ts";
 import { newParty } from "../chains/bitcoin/fixture.ts";
 
 const ETHER = 10n ** 18n;
+const test = sharingFundedRamp(
+  "withdrawals on Ethereum that were signed at the dump",
+);
 const ignore = !hasLitecoind();
+const testCoins = sharingUtxoRamp("UTXO payments that were signed at the dump", LITECOIN, ignore);
 const SIGNED = "select hash, raw from order_attempts where raw is not null";
 
 /** Reconciles with the answer that nothing was paid, and records the questions. */
@@ -28,12 +34,10 @@ async function unpaid(realm: TestRealm) {
 }
 
 for (const end of ["stays", "loses its block to them"] as const) {
-  Deno.test({
-    name:
-      `LTC: the bytes of a signed batch are kept while a transaction that pays a part of it is in the newest block, and it ${end}`,
-    ignore,
-    fn: async () => {
-      await using funded = await openTwoCoins();
+  testCoins(
+    `LTC: the bytes of a signed batch are kept while a transaction that pays a part of it is in the newest block, and it ${end}`,
+    async (ramp) => {
+      const funded = await withTwoCoins(ramp);
       const { realm, node } = funded;
       const { ids, to } = await queue(funded, LITECOIN, 2);
       const [dropped, paid] = ids;
@@ -68,15 +72,13 @@ for (const end of ["stays", "loses its block to them"] as const) {
       equal((await funded.withdrawal(paid)).status, "DONE");
       await funded.agree();
     },
-  });
+  );
 }
 
-Deno.test({
-  name:
-    "LTC: of two equal withdrawals in a signed batch, a transaction that was found and pays one ends one, and the other is asked about",
-  ignore,
-  fn: async () => {
-    await using funded = await openTwoCoins();
+testCoins(
+  "LTC: of two equal withdrawals in a signed batch, a transaction that was found and pays one ends one, and the other is asked about",
+  async (ramp) => {
+    const funded = await withTwoCoins(ramp);
     const { realm } = funded;
     const { address } = await newParty("LITECOIN");
     const ids = [await pay(funded, address, "1"), await pay(funded, address, "1")];
@@ -97,14 +99,12 @@ Deno.test({
     deepEqual(await funded.held(address), [COIN, COIN]);
     await funded.agree();
   },
-});
+);
 
-Deno.test({
-  name:
-    "LTC: a withdrawal signed at the dump, and another, are both found in the one transaction that pays them since, and neither is asked about",
-  ignore,
-  fn: async () => {
-    await using funded = await openTwoCoins();
+testCoins(
+  "LTC: a withdrawal signed at the dump, and another, are both found in the one transaction that pays them since, and neither is asked about",
+  async (ramp) => {
+    const funded = await withTwoCoins(ramp);
     const { realm } = funded;
     const { address } = await newParty("LITECOIN");
     const signed = await pay(funded, address, "1");
@@ -129,11 +129,10 @@ Deno.test({
     deepEqual(await funded.held(other.address), [COIN / 2n]);
     await funded.agree();
   },
-});
+);
 
 for (const sent of ["the bytes of the backup", "nothing"] as const) {
-  Deno.test(`a withdrawal signed at the dump, whose replacement is found in the newest block, is not asked about, and is paid once where the chain loses that block and gets ${sent} instead`, async () => {
-    await using funded = await openFundedRamp();
+  test(`a withdrawal signed at the dump, whose replacement is found in the newest block, is not asked about, and is paid once where the chain loses that block and gets ${sent} instead`, async (funded) => {
     const { realm, anvil } = funded;
     await anvil.mine(3);
     const { body: { id } } = await funded.withdraw("1", { fee: { speed: "slow" } });

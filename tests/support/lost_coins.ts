@@ -2,11 +2,12 @@
 import { equal } from "node:assert/strict";
 import { verifyRound } from "../../workers/sending/utxos.ts";
 import { newParty } from "../chains/bitcoin/fixture.ts";
-import { type FaultyNode, startFaultyNode } from "./nodes/faulty_node.ts";
+import { startFaultyNode } from "./nodes/faulty_node.ts";
 import { type CoinNode, startLitecoind } from "./nodes/litecoind.ts";
 import { cancel, crashAt, pay } from "./pending_withdrawals.ts";
 import { rowsOf } from "./realm.ts";
-import { COIN, LITECOIN, openUtxoRamp, type UtxoRamp } from "./utxo_fixture.ts";
+import { sharingUtxoRamp } from "./sharing_utxo_ramp.ts";
+import { LITECOIN, type UtxoRamp } from "./utxo_fixture.ts";
 
 /** A ramp of coins, and what it was asked to send. */
 export interface LosingRamp extends UtxoRamp {
@@ -23,29 +24,31 @@ export interface Stored {
 
 const PLACE = { chain: "LITECOIN", network: "regtest" } as const;
 
-/** Opens a ramp of some coins, each of so many LTC. */
-export async function openLosingRamp(...amounts: readonly bigint[]): Promise<LosingRamp> {
-  const sent: string[] = [];
-  let front: FaultyNode | null = null;
+/** Opens a realm once for several tests, each of which is given a ramp without coins. */
+export function sharingLosingRamp(
+  title: string,
+  ignore: boolean,
+): (title: string, work: (ramp: LosingRamp) => Promise<void>) => void {
+  let sent: string[] = [];
   async function start(): Promise<CoinNode> {
     const node = await startLitecoind();
-    front = startFaultyNode(node.url);
+    const front = startFaultyNode(node.url);
     front.trick = ({ method, params }) => {
       if (method === "sendrawtransaction") sent.push(String(params[0]));
       return undefined;
     };
-    return { ...node, url: front.url };
+    const stop = async () => {
+      await node.stop();
+      await front.abort();
+    };
+    return { ...node, url: front.url, stop };
   }
-  const funded = await openUtxoRamp({ ...LITECOIN, start });
-  await funded.fund(...amounts.map((amount) => amount * COIN));
-  return {
-    ...funded,
-    sent,
-    [Symbol.asyncDispose]: async () => {
-      await funded[Symbol.asyncDispose]();
-      await front!.abort();
-    },
-  };
+  const test = sharingUtxoRamp(title, { ...LITECOIN, start }, ignore);
+  return (name, work) =>
+    test(name, async (ramp) => {
+      sent = [];
+      await work({ ...ramp, sent });
+    });
 }
 
 /** The last bytes that were stored. */

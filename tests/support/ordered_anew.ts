@@ -1,9 +1,10 @@
 /** A withdrawal that was signed in a dump, and canceled and ordered anew since, for tests of restored databases. @module */
 import { equal, ok } from "node:assert/strict";
 import { haltRealm, keepRealm, restoreRealm } from "./installation.ts";
-import { openPaying, type PayingRamp } from "./paying_ramp.ts";
+import { paying, type PayingRamp, withTwoCoins } from "./paying_ramp.ts";
 import { cancel, crashAt, pay } from "./pending_withdrawals.ts";
 import { rowsOf } from "./realm.ts";
+import type { UtxoRamp } from "./utxo_fixture.ts";
 
 /** A restored ramp in quarantine; the node has the payment that was ordered anew, in no block yet. */
 export interface OrderedAnew extends PayingRamp {
@@ -11,9 +12,9 @@ export interface OrderedAnew extends PayingRamp {
   readonly payment: { readonly hash: string; readonly input: string };
 }
 
-/** Restores the dump. */
-export async function openOrderedAnew(): Promise<OrderedAnew> {
-  const funded = await openPaying();
+/** Withdraws from a ramp, and restores the dump. */
+export async function orderAnew(ramp: UtxoRamp): Promise<OrderedAnew> {
+  const funded = await paying(await withTwoCoins(ramp));
   const { realm, id, to } = funded;
   ok((await crashAt(funded, "stored")).done);
   const chosen = await rowsOf<{ input: string }>(realm, "select input from reserved_inputs");

@@ -1,9 +1,10 @@
 /** A batch in a dump that the newer database undid, for tests of restored databases. @module */
 import { deepEqual, equal, ok } from "node:assert/strict";
 import { keepRealm, restoreRealm } from "./installation.ts";
+import { withTwoCoins } from "./paying_ramp.ts";
 import { cancel, crashAt, queue, statesOf } from "./pending_withdrawals.ts";
 import { rowsOf } from "./realm.ts";
-import { COIN, LITECOIN, openUtxoRamp, type UtxoRamp } from "./utxo_fixture.ts";
+import { LITECOIN, type UtxoRamp } from "./utxo_fixture.ts";
 
 /** A restored ramp, and what the lost database did with the two withdrawals of a batch. */
 export interface OvertakenBatch extends UtxoRamp {
@@ -22,13 +23,13 @@ export interface OvertakenBatch extends UtxoRamp {
  *
  * @param late the node does not have the payment yet
  */
-export async function openOvertakenBatch(
+export async function overtakeBatch(
+  ramp: UtxoRamp,
   step: "planned" | "stored",
   late = false,
 ): Promise<OvertakenBatch> {
-  const funded = await openUtxoRamp(LITECOIN);
+  const funded = await withTwoCoins(ramp);
   const { realm } = funded;
-  await funded.fund(5n * COIN, 3n * COIN);
   const { ids: [dropped, paid], to } = await queue(funded, LITECOIN, 2);
   if (step === "stored") await funded.advance();
   ok((await crashAt(funded, step)).done);

@@ -13,16 +13,24 @@ export interface PayingRamp extends UtxoRamp {
 
 /** Opens a ramp of two coins, of 5 and of 3 LTC. */
 export async function openTwoCoins(): Promise<UtxoRamp> {
-  const funded = await openUtxoRamp(LITECOIN);
-  await funded.fund(5n * COIN, 3n * COIN);
-  return funded;
+  return await withTwoCoins(await openUtxoRamp(LITECOIN));
+}
+
+/** Gives a ramp two coins, of 5 and of 3 LTC. */
+export async function withTwoCoins(ramp: UtxoRamp): Promise<UtxoRamp> {
+  await ramp.fund(5n * COIN, 3n * COIN);
+  return ramp;
 }
 
 /** Opens a ramp of one coin of 5 LTC. */
 export async function openOneCoin(): Promise<UtxoRamp> {
-  const funded = await openUtxoRamp(LITECOIN);
-  await funded.fund(5n * COIN);
-  return funded;
+  return await withOneCoin(await openUtxoRamp(LITECOIN));
+}
+
+/** Gives a ramp one coin of 5 LTC. */
+export async function withOneCoin(ramp: UtxoRamp): Promise<UtxoRamp> {
+  await ramp.fund(5n * COIN);
+  return ramp;
 }
 
 /** Opens a ramp of one coin and withdraws from it. */
@@ -35,7 +43,8 @@ export async function openPaying(more: Record<string, unknown> = {}): Promise<Pa
   return await paying(await openTwoCoins(), more);
 }
 
-async function paying(
+/** Withdraws from a ramp. */
+export async function paying(
   funded: UtxoRamp,
   more: Record<string, unknown> = {},
 ): Promise<PayingRamp> {

@@ -84,25 +84,33 @@ export const UTXO_CHAINS: readonly UtxoChain[] = [
 
 const ROUNDS = 30;
 
-/** Opens a funded ramp on a chain of its own. */
-export async function openUtxoRamp({ id, asset, start, env }: UtxoChain): Promise<UtxoRamp> {
+/** Opens a ramp on a chain of its own. */
+export async function openUtxoRamp(chain: UtxoChain): Promise<UtxoRamp> {
+  const { node, realm, end } = await openUtxoRealm(chain);
+  return await prepare({ id: chain.id, asset: chain.asset, node, realm, end });
+}
+
+/** Opens a realm on a chain of its own. */
+export async function openUtxoRealm(
+  { id, start, env }: UtxoChain,
+  file?: string,
+): Promise<Pick<UtxoRamp, "node" | "realm"> & { end(): Promise<void> }> {
   const node = await start();
-  const realm = await testRealm({
-    env: {
-      [`${id}_TESTNET_RPC_URL`]: node.url,
-      [`${id}_TESTNET_NETWORK`]: "regtest",
-      [`${id}_TESTNET_CONFIRMATIONS`]: "2",
-      ...env,
-    },
-  });
+  const settings = {
+    [`${id}_TESTNET_RPC_URL`]: node.url,
+    [`${id}_TESTNET_NETWORK`]: "regtest",
+    [`${id}_TESTNET_CONFIRMATIONS`]: "2",
+    ...env,
+  };
+  const realm = await testRealm({ env: settings }, file);
   await listen(realm);
-  return await prepare({
-    ...{ id, asset, node, realm },
-    end: async () => {
+  return {
+    ...{ node, realm },
+    async end() {
       await realm[Symbol.asyncDispose]();
       await node.stop();
     },
-  });
+  };
 }
 
 /** Opens another ramp on the same realm and node, whose workers know nothing of the node yet. */
