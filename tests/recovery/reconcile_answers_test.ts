@@ -27,30 +27,30 @@ Deno.test("`reconcile` takes no wrong, contradicting or repeated answer, and is 
       [[one], /usage: reconcile/],
     ] as const
   ) {
-    const refused = await first.run(args);
+    const refused = await first.call(args);
     deepEqual([refused.code, refused.out], [1, ""], `${args}`);
     match(refused.said, why);
   }
   // An id of nothing settles nothing, and is told.
   const nobody = newId(Date.now());
-  const wrong = await first.run(["--paid", nobody, ...GAP]);
+  const wrong = await first.call(["--paid", nobody, ...GAP]);
   equal(wrong.code, 2);
   match(wrong.said, new RegExp(`${nobody} was not asked about`));
   deepEqual([JSON.parse(wrong.out).unasked, openOf(wrong.out)], [[nobody], [one, two]]);
   // Words in a pipe are nobody's answer.
   const piped = await first.run(GAP, {}, "paid\npaid\ny\n\n");
   deepEqual([piped.code, openOf(piped.out)], [2, [one, two]]);
-  const some = await first.run(["--paid", one, ...GAP]);
+  const some = await first.call(["--paid", one, ...GAP]);
   deepEqual([some.code, openOf(some.out)], [2, [two]]);
   equal((await funded.read(one)).status, "DONE");
-  const again = await first.run(["--paid", one, "--unpaid", two, ...GAP]);
+  const again = await first.call(["--paid", one, "--unpaid", two, ...GAP]);
   equal(again.code, 0, again.said);
   deepEqual(JSON.parse(again.out).unasked, [one]);
   const [{ total }] = await rowsOf<{ total: string }>(
     funded.realm,
     "select sum(charged)::text as total from withdrawals where status = 'DONE'",
   );
-  const repeated = await first.run(["--paid", one, "--paid", two, ...GAP]);
+  const repeated = await first.call(["--paid", one, "--paid", two, ...GAP]);
   deepEqual([repeated.code, JSON.parse(repeated.out).realms], [0, []], repeated.said);
   equal((await funded.finish(two)).status, "DONE");
   deepEqual([await paidOut(funded), await first.fault()], [2n * ETHER, null]);
@@ -71,12 +71,12 @@ Deno.test("a payment that the chain shows settles no withdrawal of another amoun
   await funded.anvil.mine(3);
   await first.fault();
   await funded.realm.admin.renew();
-  const listed = await first.run(["--list", ...GAP]);
+  const listed = await first.call(["--list", ...GAP]);
   const { realms: [{ places: [place] }] } = JSON.parse(listed.out);
   deepEqual([listed.code, openOf(listed.out)], [2, [id]]);
   deepEqual(place.taken[0].unmatched.map((one: { amount: string }) => one.amount), [`${ETHER}`]);
   equal((await funded.read(id)).status, "PROCESSING");
-  equal((await first.run(["--unpaid", id, ...GAP])).code, 0);
+  equal((await first.call(["--unpaid", id, ...GAP])).code, 0);
   equal((await funded.finish(id)).status, "DONE");
   equal(await paidOut(funded), 2n * ETHER + 1n);
 });

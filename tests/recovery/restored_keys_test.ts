@@ -32,10 +32,10 @@ Deno.test("a backup of before the master key was changed is reconciled with the 
   match((await first.fault())!, /restored or copied/);
   await until(async () => await asked() === "auth.revoked");
   await admin.renew();
-  const refused = await first.run(GAP, { MASTER_KEY: NEW });
+  const refused = await first.call(GAP, { MASTER_KEY: NEW });
   deepEqual([refused.code, refused.out], [1, ""]);
   match(refused.said, /the installation has the master key \w+, and this command another/);
-  const done = await first.run(GAP);
+  const done = await first.call(GAP);
   equal(done.code, 0, done.said);
   equal(await asked(), "works", "logins end once");
   equal((await funded.finish(id)).status, "DONE");

@@ -6,11 +6,13 @@
  * @module
  */
 import { readConfig } from "../../config.ts";
+import { mayOpenSecrets } from "../../config/usages.ts";
 import { archive } from "../../commands/archive.ts";
 import { audit } from "../../commands/audit.ts";
 import { backup } from "../../commands/backup.ts";
 import { type Command, type CommandContext, isExpected } from "../../commands/context.ts";
 import { prepareDatabase } from "../../commands/database.ts";
+import { readReconcileArguments, reconcile } from "../../commands/reconcile.ts";
 import { restore } from "../../commands/restore.ts";
 import { readMigrations } from "../../db/migrate.ts";
 import { openSecrets } from "../../domain/security/serving_secrets.ts";
@@ -18,13 +20,21 @@ import { createLog } from "../../log.ts";
 import { openProgress } from "../../progress.ts";
 import { reach } from "./realm.ts";
 
-/** Commands that need no master key and read no standard input; whether the database is brought up to date for them. */
+/** A command: whether the database is brought up to date for it, and what refuses its arguments before that. */
+interface Called {
+  readonly run: Command;
+  readonly migrates: boolean;
+  readonly read?: (args: readonly string[]) => void;
+}
+
+/** Commands that read no standard input: `reconcile` asks nobody. */
 const COMMANDS = {
   archive: { run: archive, migrates: true },
   audit: { run: audit, migrates: true },
   backup: { run: backup, migrates: false },
+  reconcile: { run: reconcile, migrates: true, read: readReconcileArguments },
   restore: { run: restore, migrates: false },
-} as const satisfies Record<string, { run: Command; migrates: boolean }>;
+} as const satisfies Record<string, Called>;
 
 /** How a command ended. */
 export interface Ended {
@@ -48,12 +58,16 @@ export async function callCommand(
     throw new Error("commands at once are processes: what they print is of the whole process");
   }
   isRunning = true;
-  const { run, migrates } = COMMANDS[command];
+  const { run, migrates, read }: Called = COMMANDS[command];
   const ended: Ended = { code: 0, out: "", said: "" };
   const { log: print } = console;
   console.log = (line: string) => ended.out += `${line}\n`;
+  const { isTerminal } = Deno.stdin;
+  Deno.stdin.isTerminal = () => false;
   try {
-    const context = openContext(env, await readMigrations(), (text) => ended.said += text);
+    read?.(args);
+    const settings = mayOpenSecrets(command) ? env : { ...env, WORKERS: "off" };
+    const context = openContext(settings, await readMigrations(), (text) => ended.said += text);
     try {
       if (migrates) await prepareDatabase(context, false);
       await run(context, { args, ending: new Promise(() => {}) });
@@ -66,6 +80,7 @@ export async function callCommand(
     ended.code = 1;
   } finally {
     console.log = print;
+    Deno.stdin.isTerminal = isTerminal;
     Deno.exitCode = 0;
     isRunning = false;
   }
@@ -77,15 +92,16 @@ function openContext(
   migrations: CommandContext["migrations"],
   say: (text: string) => void,
 ): CommandContext {
-  const config = readConfig({ ...env, WORKERS: "off" }, false);
-  const { platformKey, previousPlatformKey, realmRoles: roles, realmTargets: targets } = config;
+  const config = readConfig(env, false);
+  const { platformKey, previousPlatformKey, masterKey } = config;
+  const { realmRoles: roles, realmTargets: targets } = config;
   const form = env.LOG_FORMAT === "json" ? "none" : "lines";
   const progress = openProgress({ form, write: say });
   const { logLevel: level, logFormat: format } = config;
   const database = reach(config);
   const secrets = openSecrets(platformKey!, previousPlatformKey);
   return {
-    ...{ config, progress, migrations, database, platformKey: platformKey!, masterKey: null },
+    ...{ config, progress, migrations, database, platformKey: platformKey!, masterKey },
     log: createLog({ level, format, write: (line) => say(`${line}\n`) }),
     lostLines: () => 0,
     provisioning: { database, migrations, secrets, roles, targets },

@@ -5,6 +5,7 @@
 import { openDatabase } from "../../db/database.ts";
 import { readMasterKey } from "../../domain/security/envelope.ts";
 import { openFence } from "../../workers/installation/fence.ts";
+import { callCommand, type Ended } from "./called_commands.ts";
 import { PLATFORM_KEY, testConfig } from "./realm.ts";
 
 const MAIN = new URL("../../main.ts", import.meta.url);
@@ -13,13 +14,6 @@ const ALL = [
   ...["--allow-net", "--allow-read", "--allow-write", "--allow-env", "--allow-run"],
   "--allow-sys=uid",
 ];
-
-/** How a command ended. */
-export interface Ended {
-  code: number;
-  out: string;
-  said: string;
-}
 
 /** A command on a terminal. */
 export interface Terminal {
@@ -35,6 +29,8 @@ export interface Terminal {
 /** A host with a folder of its own. */
 export interface Host extends AsyncDisposable {
   run(args: readonly string[], more?: Record<string, string>, input?: string): Promise<Ended>;
+  /** Runs it in this process, for tests to which it does not matter where it runs: nobody answers there. */
+  call(args: readonly string[], more?: Record<string, string>): Promise<Ended>;
   terminal(args: readonly string[]): Terminal;
   /** Starts workers for a moment; tells what keeps them from signing. */
   fault(label?: string | null): Promise<string | null>;
@@ -79,6 +75,7 @@ export async function host(url: string, env: Record<string, string>): Promise<Ho
       const read = (bytes: Uint8Array) => new TextDecoder().decode(bytes);
       return { code, out: read(stdout), said: read(stderr) };
     },
+    call: (args, more = {}) => callCommand("reconcile", args, { ...settings, ...more }),
     terminal: (args) => onTerminal([Deno.execPath(), ...command(args)], settings),
     async fault(label = null) {
       const database = openDatabase({ url, prepare: true, parseJson: JSON.parse });
