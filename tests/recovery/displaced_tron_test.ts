@@ -5,7 +5,10 @@ import { readSigned } from "../../workers/chains/tron/transaction.ts";
 import { dateQuarantines, reconcile } from "../support/installation.ts";
 import { newTronParty } from "../support/nodes/tron/wallet.ts";
 import { rowsOf } from "../support/realm.ts";
-import { openTronRamp, type TronRamp } from "../support/tron_fixture.ts";
+import { sharingTronRamp } from "../support/kept_tron_ramps.ts";
+import { type TronRamp } from "../support/tron_fixture.ts";
+
+const test = sharingTronRamp("payments on Tron that are DONE", { total: 500_000_000n });
 
 /** Blocks after which a payment has expired. */
 const EXPIRY = 42;
@@ -45,8 +48,7 @@ async function payDone(ramped: TronRamp) {
   return { id, hash, raw, order, depth: Number(depth) };
 }
 
-Deno.test("a payment on Tron that is DONE, and whose final block the chain loses, is told to its user and the operator, and so is that a block has it again", async () => {
-  await using ramped = await openTronRamp({ total: 500_000_000n });
+test("a payment on Tron that is DONE, and whose final block the chain loses, is told to its user and the operator, and so is that a block has it again", async (ramped) => {
   const { realm, node } = ramped;
   const { id, hash, raw, order, depth } = await payDone(ramped);
   await node.reorganiseFinal(depth);
@@ -79,8 +81,7 @@ Deno.test("a payment on Tron that is DONE, and whose final block the chain loses
   equal(row.status, "DONE");
 });
 
-Deno.test("a payment on Tron that is DONE, and whose final block the chain loses together with the block that it refers to, is told to its user and the operator", async () => {
-  await using ramped = await openTronRamp({ total: 500_000_000n });
+test("a payment on Tron that is DONE, and whose final block the chain loses together with the block that it refers to, is told to its user and the operator", async (ramped) => {
   const { node } = ramped;
   const { id, hash, raw, depth } = await payDone(ramped);
   await node.mine(EXPIRY);
@@ -98,8 +99,7 @@ Deno.test("a payment on Tron that is DONE, and whose final block the chain loses
   equal((await ramped.withdrawal(id)).history.at(-1).reason, `${lost}: no transaction pays it`);
 });
 
-Deno.test("a payment on Tron that the chain has lost, has again, and loses once more is told each time", async () => {
-  await using ramped = await openTronRamp({ total: 500_000_000n });
+test("a payment on Tron that the chain has lost, has again, and loses once more is told each time", async (ramped) => {
   const { realm, node } = ramped;
   const { id, hash, raw, depth } = await payDone(ramped);
   const lost = `the chain has lost ${hash}: no transaction pays`;
@@ -138,8 +138,7 @@ Deno.test("a payment on Tron that the chain has lost, has again, and loses once 
   ok(told[1].reason.startsWith(lost) && told[0].at <= told[1].at);
 });
 
-Deno.test("a payment on Tron whose final block the chain replaces by another that has it as well is told to nobody", async () => {
-  await using ramped = await openTronRamp({ total: 500_000_000n });
+test("a payment on Tron whose final block the chain replaces by another that has it as well is told to nobody", async (ramped) => {
   const { realm, node } = ramped;
   const { id, hash, depth } = await payDone(ramped);
   await node.reorganiseFinal(depth, (one) => one === hash);

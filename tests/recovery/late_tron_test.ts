@@ -13,7 +13,15 @@ import {
 import { parseTransaction } from "../support/nodes/tron/messages.ts";
 import { newTronParty } from "../support/nodes/tron/wallet.ts";
 import { rowsOf } from "../support/realm.ts";
-import { openTronRamp, payToken, type TronRamp } from "../support/tron_fixture.ts";
+import { sharingTronRamp } from "../support/kept_tron_ramps.ts";
+import { payToken, type TronRamp } from "../support/tron_fixture.ts";
+
+const test = sharingTronRamp("payments and sweeps on Tron that were given up", {
+  total: 500_000_000n,
+});
+const testTokens = sharingTronRamp("sweeps of tokens on Tron that were given up", {
+  ...{ asset: "USDT_TRON", gas: 500_000_000n },
+});
 
 const nobody = () => fail("nobody is asked");
 
@@ -74,8 +82,7 @@ async function mineLate(ramped: TronRamp, raw: string): Promise<void> {
   await dateQuarantines(ramped.realm, 1);
 }
 
-Deno.test("a payment on Tron that is mined after it was made again is booked as a loss by reconcile, and the books agree with the chain", async () => {
-  await using ramped = await openTronRamp({ total: 500_000_000n });
+test("a payment on Tron that is mined after it was made again is booked as a loss by reconcile, and the books agree with the chain", async (ramped) => {
   const kept = keepBack(ramped, "withdrawal");
   const to = newTronParty().address;
   const made = await ramped.withdraw(to, "5");
@@ -98,8 +105,7 @@ Deno.test("a payment on Tron that is mined after it was made again is booked as 
   equal(again.quarantined, null);
 });
 
-Deno.test("a database of Tron from between both payments, one of which was mined late, finds both and pays nothing", async () => {
-  await using ramped = await openTronRamp({ total: 500_000_000n });
+test("a database of Tron from between both payments, one of which was mined late, finds both and pays nothing", async (ramped) => {
   const { realm } = ramped;
   const kept = keepBack(ramped, "withdrawal");
   const to = newTronParty().address;
@@ -165,8 +171,7 @@ async function totalOf({ account, virtual }: TronRamp): Promise<number> {
   return Number((await account(virtual)).balance.total);
 }
 
-Deno.test("a sweep on Tron that is mined after it was given up is booked as the sweep that it was, and the books agree with the chain", async () => {
-  await using ramped = await openTronRamp({ total: 500_000_000n });
+test("a sweep on Tron that is mined after it was given up is booked as the sweep that it was, and the books agree with the chain", async (ramped) => {
   const { realm, node } = ramped;
   const { kept } = await sweepKept(ramped, (address) => node.pay(address, 20_000_000n));
   const [order, hash] = await giveUp(ramped);
@@ -180,47 +185,50 @@ Deno.test("a sweep on Tron that is mined after it was given up is booked as the 
   await ramped.agree();
 });
 
-Deno.test("a sweep of a token on Tron that is mined after it was given up is booked as the sweep that it was, and the books agree with the chain", async () => {
-  await using ramped = await openTronRamp({ asset: "USDT_TRON", gas: 500_000_000n });
-  const { realm, node } = ramped;
-  const { contract } = findAsset("USDT_TRON")!;
-  const { kept } = await sweepKept(
-    ramped,
-    (address) => payToken(node, contract!, address, 20_000_000n),
-  );
-  const [order, hash] = await giveUp(ramped);
-  await mineLate(ramped, kept[0]);
-  const before = await totalOf(ramped);
-  const [report] = await reconcile(realm, nobody);
-  deepEqual([report.lifted, report.obstacles], [true, []]);
-  deepEqual(report.taken, [{ hash, purpose: "sweep", paid: [], unmatched: [], late: order }]);
-  await ramped.until(() => isSwept(ramped));
-  equal(await totalOf(ramped) - before, 20);
-  await ramped.agree();
-});
+testTokens(
+  "a sweep of a token on Tron that is mined after it was given up is booked as the sweep that it was, and the books agree with the chain",
+  async (ramped) => {
+    const { realm, node } = ramped;
+    const { contract } = findAsset("USDT_TRON")!;
+    const { kept } = await sweepKept(
+      ramped,
+      (address) => payToken(node, contract!, address, 20_000_000n),
+    );
+    const [order, hash] = await giveUp(ramped);
+    await mineLate(ramped, kept[0]);
+    const before = await totalOf(ramped);
+    const [report] = await reconcile(realm, nobody);
+    deepEqual([report.lifted, report.obstacles], [true, []]);
+    deepEqual(report.taken, [{ hash, purpose: "sweep", paid: [], unmatched: [], late: order }]);
+    await ramped.until(() => isSwept(ramped));
+    equal(await totalOf(ramped) - before, 20);
+    await ramped.agree();
+  },
+);
 
-Deno.test("gas on Tron that was sent ahead, was given up, and is mined after it was sent again costs its fee, and its sweep goes on", async () => {
-  await using ramped = await openTronRamp({ asset: "USDT_TRON", gas: 500_000_000n });
-  const { realm, node } = ramped;
-  const { contract } = findAsset("USDT_TRON")!;
-  const { kept } = await sweepKept(
-    ramped,
-    (address) => payToken(node, contract!, address, 20_000_000n),
-    "gas",
-  );
-  const [order, hash] = await giveUp(ramped);
-  const before = await totalOf(ramped);
-  await mineLate(ramped, kept[0]);
-  const [report] = await reconcile(realm, nobody);
-  deepEqual([report.lifted, report.obstacles], [true, []]);
-  deepEqual(report.taken, [{ hash, purpose: "recovered", paid: [], unmatched: [], late: order }]);
-  await ramped.until(() => isSwept(ramped));
-  equal(await totalOf(ramped) - before, 20);
-  await ramped.agree();
-});
+testTokens(
+  "gas on Tron that was sent ahead, was given up, and is mined after it was sent again costs its fee, and its sweep goes on",
+  async (ramped) => {
+    const { realm, node } = ramped;
+    const { contract } = findAsset("USDT_TRON")!;
+    const { kept } = await sweepKept(
+      ramped,
+      (address) => payToken(node, contract!, address, 20_000_000n),
+      "gas",
+    );
+    const [order, hash] = await giveUp(ramped);
+    const before = await totalOf(ramped);
+    await mineLate(ramped, kept[0]);
+    const [report] = await reconcile(realm, nobody);
+    deepEqual([report.lifted, report.obstacles], [true, []]);
+    deepEqual(report.taken, [{ hash, purpose: "recovered", paid: [], unmatched: [], late: order }]);
+    await ramped.until(() => isSwept(ramped));
+    equal(await totalOf(ramped) - before, 20);
+    await ramped.agree();
+  },
+);
 
-Deno.test("a sweep on Tron that is mined late beside another of the same account, which was sent since, is booked beside it", async () => {
-  await using ramped = await openTronRamp({ total: 500_000_000n });
+test("a sweep on Tron that is mined late beside another of the same account, which was sent since, is booked beside it", async (ramped) => {
   const { realm, node } = ramped;
   const { kept, address } = await sweepKept(ramped, (to) => node.pay(to, 20_000_000n));
   const [order, hash] = await giveUp(ramped);
@@ -239,8 +247,7 @@ Deno.test("a sweep on Tron that is mined late beside another of the same account
   await ramped.agree();
 });
 
-Deno.test("a sweep on Tron that is mined late, and leaves nothing for another which was sent since, ends both, and less that comes later is swept", async () => {
-  await using ramped = await openTronRamp({ total: 500_000_000n });
+test("a sweep on Tron that is mined late, and leaves nothing for another which was sent since, ends both, and less that comes later is swept", async (ramped) => {
   const { realm, node } = ramped;
   const { kept, address } = await sweepKept(ramped, (to) => node.pay(to, 20_000_000n));
   const [order, hash] = await giveUp(ramped);

@@ -24,7 +24,10 @@ import {
   trailOf,
   withKey,
 } from "../support/unreadable.ts";
+import { sharingTronRamp } from "../support/kept_tron_ramps.ts";
 import { COIN, follow } from "../support/utxo_fixture.ts";
+
+const test = sharingTronRamp("calls on Tron of which an operator says what they paid");
 
 const ignore = !hasLitecoind();
 const TRX = 1_000_000n;
@@ -66,8 +69,7 @@ Deno.test({
   },
 });
 
-Deno.test("Tron: a call of ours that paid three withdrawals, two of them to one address in one sum, ends them where an operator names them, and no fewer", async () => {
-  await using ramped = await openTronRamp();
+test("Tron: a call of ours that paid three withdrawals, two of them to one address in one sum, ends them where an operator names them, and no fewer", async (ramped) => {
   const { realm } = ramped;
   const [one, other] = [newTronParty().address, newTronParty().address];
   const ids = [
@@ -91,8 +93,7 @@ Deno.test("Tron: a call of ours that paid three withdrawals, two of them to one 
   await ramped.agree();
 });
 
-Deno.test("Tron: of two withdrawals alike, the one that an operator names is ended by a call of ours that paid one of them", async () => {
-  await using ramped = await openTronRamp();
+test("Tron: of two withdrawals alike, the one that an operator names is ended by a call of ours that paid one of them", async (ramped) => {
   const { realm } = ramped;
   const to = newTronParty().address;
   const [first, second] = [await withdrawn(ramped, to, "5"), await withdrawn(ramped, to, "5")];
@@ -106,8 +107,7 @@ Deno.test("Tron: of two withdrawals alike, the one that an operator names is end
   equal((await ramped.withdrawal(first)).status, "PROCESSING");
 });
 
-Deno.test("Tron: a call of ours that paid a withdrawal which an operator had called paid is no loss beside it, also while another waits that is due the same", async () => {
-  await using ramped = await openTronRamp();
+test("Tron: a call of ours that paid a withdrawal which an operator had called paid is no loss beside it, also while another waits that is due the same", async (ramped) => {
   const { realm } = ramped;
   const to = newTronParty().address;
   const id = await withdrawn(ramped, to, "5");
@@ -129,8 +129,7 @@ Deno.test("Tron: a call of ours that paid a withdrawal which an operator had cal
   deepEqual((await checkLedger(realm.pool)).mismatches, []);
 });
 
-Deno.test("Tron: a call of ours that paid a withdrawal to another customer of the realm ends it, and the customer gets the deposit", async () => {
-  await using ramped = await openTronRamp();
+test("Tron: a call of ours that paid a withdrawal to another customer of the realm ends it, and the customer gets the deposit", async (ramped) => {
   const { realm, ramp } = ramped;
   const { send } = realm.admin;
   const made = await send("POST", "/v1/accounts", { type: "virtual", asset: "TRON", ramp });
@@ -151,8 +150,7 @@ Deno.test("Tron: a call of ours that paid a withdrawal to another customer of th
   deepEqual((await checkLedger(realm.pool)).mismatches, []);
 });
 
-Deno.test("Tron: a call of ours that has a contract pay a withdrawal of what it was funded with earlier is no loss, and ends it where an operator says so: the house has paid before", async () => {
-  await using ramped = await openTronRamp();
+test("Tron: a call of ours that has a contract pay a withdrawal of what it was funded with earlier is no loss, and ends it where an operator says so: the house has paid before", async (ramped) => {
   const { realm, node } = ramped;
   const to = newTronParty().address;
   const contract = await node.deploy("Batcher");
@@ -176,8 +174,7 @@ Deno.test("Tron: a call of ours that has a contract pay a withdrawal of what it 
   await ramped.agree();
 });
 
-Deno.test("Tron: a call of ours without calls inside is booked once nodes are known to keep them, and keeps the quarantine until then", async () => {
-  await using ramped = await openTronRamp();
+test("Tron: a call of ours without calls inside is booked once nodes are known to keep them, and keeps the quarantine until then", async (ramped) => {
   const { realm, node } = ramped;
   const contract = await node.deploy("Batcher");
   const hash = await callTron(ramped, contract, payCoin([], 0n), 2n * TRX);
@@ -210,8 +207,7 @@ async function sendAsset(ramped: TronRamp): Promise<string> {
   });
 }
 
-Deno.test("Tron: TRC-10 that our key sent is a loss of the fee alone where an operator says so", async () => {
-  await using ramped = await openTronRamp();
+test("Tron: TRC-10 that our key sent is a loss of the fee alone where an operator says so", async (ramped) => {
   const { realm } = ramped;
   const hash = await sendAsset(ramped);
   await ramped.follow();

@@ -5,6 +5,7 @@ import {
   openFundedRamp,
   sameFundedRamp,
 } from "./evm_fixture.ts";
+import { keepChain } from "./kept_state.ts";
 import {
   openRampFixture,
   type RampFixture,
@@ -23,7 +24,7 @@ export function sharingFundedRamp(
   return sharingKept(title, async (front) => {
     const funded = await openFundedRamp({ ...options, front, file });
     return {
-      ...{ realm: funded.realm, anvil: funded.anvil },
+      ...{ realm: funded.realm, keepChain: () => keepChain(funded.anvil) },
       begin: (realm) => sameFundedRamp(funded, realm),
       [Symbol.asyncDispose]: () => funded[Symbol.asyncDispose](),
     };
@@ -53,7 +54,7 @@ export function sharingFixture<Made = void>(
     const { anvil, realm } = fixture;
     const made = await prepare?.(fixture) as Made;
     return {
-      ...{ realm, anvil },
+      ...{ realm, keepChain: () => keepChain(anvil) },
       begin(realm) {
         const begun = withNewWorkers({ anvil, realm }, options.testnet ?? true);
         const close = () => Promise.resolve(begun[Symbol.dispose]());

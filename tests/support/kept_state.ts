@@ -8,36 +8,31 @@ import type { TestRealm } from "./realm.ts";
 /** Tables of the platform with rows of a realm that change while it is used. */
 const PLATFORM_TABLES = ["realm_steps", "realm_faults", "own_addresses"];
 
-/** A state that was kept. */
-export interface KeptState extends AsyncDisposable {
-  /** Has the realm and the node be as they were. Nothing may be under way. */
-  putBack(): Promise<void>;
+/** Has something be as it was. Nothing may be under way. */
+export type PutBack = () => Promise<void>;
+
+/** Rows that were kept. */
+export interface KeptRows extends AsyncDisposable {
+  readonly putBack: PutBack;
 }
 
-/** Keeps the rows of a realm, and the chain of its node. */
-export async function keepState(
-  { realm, anvil }: { realm: TestRealm; anvil: Pick<Anvil, "rpc"> },
-): Promise<KeptState> {
-  const rows = await keepRows(realm);
-  const told = await anvil.rpc<{ baseFeePerGas: string[] }>("eth_feeHistory", "0x1", "latest", []);
+/** Keeps the chain of a node; gives what puts it back. */
+export async function keepChain({ rpc }: Pick<Anvil, "rpc">): Promise<PutBack> {
+  const told = await rpc<{ baseFeePerGas: string[] }>("eth_feeHistory", "0x1", "latest", []);
   const fee = told.baseFeePerGas[1];
-  let before = await anvil.rpc<string>("evm_snapshot");
-  return {
-    ...rows,
-    async putBack() {
-      await rows.putBack();
-      await anvil.rpc("evm_revert", before);
-      before = await anvil.rpc<string>("evm_snapshot");
-      await anvil.rpc("anvil_dropAllTransactions");
-      // The price of gas has not gone back with the chain, and the clock has.
-      await anvil.rpc("anvil_setNextBlockBaseFeePerGas", fee);
-      await anvil.rpc("evm_setTime", Math.floor(Date.now() / 1000));
-    },
+  let before = await rpc<string>("evm_snapshot");
+  return async () => {
+    await rpc("evm_revert", before);
+    before = await rpc<string>("evm_snapshot");
+    await rpc("anvil_dropAllTransactions");
+    // The price of gas has not gone back with the chain, and the clock has.
+    await rpc("anvil_setNextBlockBaseFeePerGas", fee);
+    await rpc("evm_setTime", Math.floor(Date.now() / 1000));
   };
 }
 
-/** Keeps the rows of a realm alone. */
-export async function keepRows(realm: TestRealm): Promise<KeptState> {
+/** Keeps the rows of a realm. */
+export async function keepRows(realm: TestRealm): Promise<KeptRows> {
   const sql = postgres(superuserUrl(), { max: 1, onnotice: () => {} });
   const { schema } = locationOf(realm.made.realm);
   await sql.unsafe(KEEPING);

@@ -4,6 +4,7 @@ import { checkLedger } from "../../domain/audit/ledger_check.ts";
 import { checkSolvency } from "../../workers/audit/solvency.ts";
 import { endAt } from "./ended_worker.ts";
 import { type FundedRamp, openFundedRamp, sameFundedRamp } from "./evm_fixture.ts";
+import { keepChain } from "./kept_state.ts";
 import { rowsOf } from "./realm.ts";
 import { openTestPoller, type TestPoller } from "./scan_steps.ts";
 import { type AddKept, type KeptOptions, sharingKept } from "./sharing_kept.ts";
@@ -39,7 +40,7 @@ export function sharingLateScene(title: string, options: KeptOptions = {}): AddK
   return sharingKept(title, async (front) => {
     const { funded, ...opened } = await openLateScene({ front, file });
     return {
-      ...{ ...opened, realm: funded.realm, anvil: funded.anvil },
+      ...{ ...opened, realm: funded.realm, keepChain: () => keepChain(funded.anvil) },
       begin: async (realm) => sceneOf(await sameFundedRamp(funded, realm)),
     };
   }, options);

@@ -1,14 +1,14 @@
 /** Tests of a file that each begin with the same state: rows and chain are put back between them. @module */
 import { jobsOf } from "./jobs_of.ts";
-import { keepState } from "./kept_state.ts";
-import type { Anvil } from "./nodes/anvil.ts";
+import { keepRows, type PutBack } from "./kept_state.ts";
 import { type FaultyNode, startFaultyNode } from "./nodes/faulty_node.ts";
 import type { TestRealm } from "./realm.ts";
 
 /** What tests begin with. */
 export interface Beginning<Scene> extends AsyncDisposable {
   readonly realm: TestRealm;
-  readonly anvil: Anvil;
+  /** Keeps the chain of its node; gives what puts it back. */
+  keepChain(): Promise<PutBack>;
   /** Opens workers that know nothing of the node yet; the realm has jobs of their own. */
   begin(realm: TestRealm): Promise<Scene>;
 }
@@ -45,7 +45,8 @@ export function sharingKept<Scene extends AsyncDisposable>(
         return count === 0 ? url : nodes.map((one) => one.url).join();
       });
       const { realm } = beginning;
-      await using kept = await keepState(beginning);
+      await using kept = await keepRows(realm);
+      const putBackChain = await beginning.keepChain();
       for (const [name, work] of steps) {
         for (const node of nodes) node.trick = () => undefined;
         await t.step(name, async () => {
@@ -58,6 +59,7 @@ export function sharingKept<Scene extends AsyncDisposable>(
           }
         });
         await kept.putBack();
+        await putBackChain();
       }
     } finally {
       for (const node of nodes) await node.abort();

@@ -64,7 +64,10 @@ const TRANSFER = "a9059cbb";
 const ROUNDS = 30;
 
 /** Opens a funded ramp. */
-export async function openTronRamp(options: TronRampOptions = {}): Promise<TronRamp> {
+export async function openTronRamp(
+  options: TronRampOptions = {},
+  file?: string,
+): Promise<TronRamp> {
   const { asset = "TRON", lag = 1, total = 100_000_000n, gas = 100_000_000n } = options;
   const node = await startTronNode({ lag });
   const urls = options.nodes?.(node) ?? [node.url];
@@ -75,7 +78,7 @@ export async function openTronRamp(options: TronRampOptions = {}): Promise<TronR
       TRON_CONFIRMATIONS: "2",
       ...options.env,
     },
-  });
+  }, file);
   const context = await workerContextOf(realm);
   const poller = openTestPoller(realm);
   const { send } = realm.admin;
@@ -92,7 +95,11 @@ export async function openTronRamp(options: TronRampOptions = {}): Promise<TronR
   const virtual = (await made("/v1/accounts", { type: "virtual", asset, ramp })).id;
   const target = (await made(`/v1/account/${virtual}/address`, {})).address.address;
   await poller.follow();
-  const ledgerOf = assemble({ node, realm, context, poller, ramp, address, virtual });
+  const end = async () => {
+    await realm[Symbol.asyncDispose]();
+    await node[Symbol.asyncDispose]();
+  };
+  const ledgerOf = assemble({ node, realm, context, poller, ramp, address, virtual, end });
   if (contract === null) {
     await node.pay(target, total);
   } else {
@@ -119,9 +126,22 @@ export async function payToken(
   await node.trigger(contract, TRANSFER + words.join(""), { from: richTron() });
 }
 
+/** The same ramp, whose workers know nothing of the node yet. */
+export async function sameTronRamp(
+  { node, ramp, address, virtual }: Pick<TronRamp, "node" | "ramp" | "address" | "virtual">,
+  realm: TestRealm,
+): Promise<TronRamp> {
+  const context = await workerContextOf(realm);
+  const poller = openTestPoller(realm);
+  const end = () => Promise.resolve();
+  return assemble({ node, realm, context, poller, ramp, address, virtual, end });
+}
+
 type Parts =
   & Pick<TronRamp, "node" | "realm" | "context" | "ramp" | "address" | "virtual">
-  & { readonly poller: ReturnType<typeof openTestPoller> };
+  & { readonly poller: ReturnType<typeof openTestPoller> }
+  /** Ends what the ramp was opened on. */
+  & { readonly end: () => Promise<void> };
 
 function assemble(parts: Parts): TronRamp {
   const { node, realm, context, poller, ramp, address, virtual } = parts;
@@ -176,8 +196,7 @@ function assemble(parts: Parts): TronRamp {
     async [Symbol.asyncDispose]() {
       poller[Symbol.dispose]();
       context.chains.close();
-      await realm[Symbol.asyncDispose]();
-      await node[Symbol.asyncDispose]();
+      await parts.end();
     },
   };
 }

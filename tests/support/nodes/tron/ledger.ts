@@ -73,6 +73,28 @@ export function startLedger(
   return ledger;
 }
 
+/** Keeps the chain and the pool as they are; gives what puts them back. Blocks made after that are of another fork. */
+export function keepLedger(ledger: Ledger): () => void {
+  const { parameters, pending, lag, solid } = ledger;
+  const [blocks, pool] = [[...ledger.blocks], [...ledger.pool]];
+  const [factors, minedIn] = [[...ledger.factors], [...ledger.minedIn]];
+  const seen = [...ledger.seen ?? []];
+  return () => {
+    Object.assign(ledger, { parameters, lag, solid, blocks: [...blocks], pool: [...pool] });
+    ledger.pending = copyWorld(pending);
+    ledger.fork++;
+    refill(ledger.factors, factors);
+    refill(ledger.minedIn, minedIn);
+    ledger.seen?.clear();
+    for (const id of seen) ledger.seen?.add(id);
+  };
+}
+
+function refill<T>(map: Map<string, T>, entries: readonly (readonly [string, T])[]): void {
+  map.clear();
+  for (const [key, value] of entries) map.set(key, value);
+}
+
 /** The newest block. */
 export function head({ blocks }: Ledger): TronBlock {
   return blocks[blocks.length - 1];

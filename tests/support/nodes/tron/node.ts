@@ -16,6 +16,7 @@ import { AbiCoder } from "ethers";
 import {
   alter,
   head,
+  keepLedger,
   type Ledger,
   mineBlock,
   push,
@@ -56,6 +57,8 @@ export interface TronControl {
   readonly ledger: Ledger;
   /** Starts another node before the same chain. */
   peer(): TronSurface;
+  /** Keeps the chain and the node as they are; gives what puts them back. */
+  keep(): Promise<() => Promise<void>>;
   /** Makes so many blocks, the first of what is in the pool. */
   mine(blocks?: number): Promise<void>;
   /** Makes a block after so many slots in which nobody made one. */
@@ -127,6 +130,17 @@ export async function startTronNode(
       peers.push(made);
       return made;
     },
+    async keep() {
+      const settings = { ...surface.settings };
+      const { trick, behind } = surface;
+      const putBack = await turns(() => Promise.resolve(keepLedger(ledger)));
+      return async () => {
+        await turns(() => Promise.resolve(putBack()));
+        Object.assign(surface, { trick, behind });
+        Object.assign(surface.settings, settings);
+        surface.asked.length = 0;
+      };
+    },
     async [Symbol.asyncDispose]() {
       for (const one of peers) await one.abort();
       await surface.abort();
@@ -135,7 +149,10 @@ export async function startTronNode(
   return node;
 }
 
-function controlOf(ledger: Ledger, turns: ReturnType<typeof takeTurns>): Omit<TronControl, "peer"> {
+function controlOf(
+  ledger: Ledger,
+  turns: ReturnType<typeof takeTurns>,
+): Omit<TronControl, "peer" | "keep"> {
   const mine = (blocks = 1) =>
     turns(async () => {
       for (let made = 0; made < blocks; made++) await mineBlock(ledger);
