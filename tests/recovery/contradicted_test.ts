@@ -6,12 +6,14 @@ import {
   attemptsOf,
   giveUp,
   keepBack,
-  openScene,
   pay,
   type Scene,
+  sharingScene,
 } from "../support/kept_payments.ts";
 import { expireTransactions } from "../support/nodes/surfpool.ts";
 import { rowsOf } from "../support/realm.ts";
+
+const test = sharingScene("payments on Solana that nodes once seemed to have mined");
 
 async function quarantineOf({ ramp: { realm } }: Scene): Promise<string | null> {
   const [{ detail }] = await rowsOf<{ detail: string | null }>(
@@ -21,8 +23,7 @@ async function quarantineOf({ ramp: { realm } }: Scene): Promise<string | null> 
   return detail;
 }
 
-Deno.test("a payment on Solana that nodes once seemed to have mined is made again after reconcile has read its block without it, and an operator has said that it was not paid", async () => {
-  await using scene = await openScene();
+test("a payment on Solana that nodes once seemed to have mined is made again after reconcile has read its block without it, and an operator has said that it was not paid", async (scene) => {
   const { ramp } = scene;
   const { realm, node } = ramp;
   const { id, to } = await pay(scene);
@@ -71,8 +72,7 @@ async function mineBesideSecond(scene: Scene) {
   return payment;
 }
 
-Deno.test("a payment on Solana that is mined late pays its withdrawal where the one made in its place expires", async () => {
-  await using scene = await openScene();
+test("a payment on Solana that is mined late pays its withdrawal where the one made in its place expires", async (scene) => {
   const { ramp } = scene;
   const { id, to } = await mineBesideSecond(scene);
   await expireTransactions(ramp.node);
@@ -87,8 +87,7 @@ Deno.test("a payment on Solana that is mined late pays its withdrawal where the 
   equal(await ramp.token.held(to), 5_000_000n);
 });
 
-Deno.test("a payment on Solana that is mined late is a loss where the one made in its place is mined too", async () => {
-  await using scene = await openScene();
+test("a payment on Solana that is mined late is a loss where the one made in its place is mined too", async (scene) => {
   const { ramp } = scene;
   const { id, to, kept } = await mineBesideSecond(scene);
   keepBack(ramp.node, scene.faulty, kept, false);
@@ -105,8 +104,7 @@ Deno.test("a payment on Solana that is mined late is a loss where the one made i
   equal(await ramp.token.held(to), 10_000_000n);
 });
 
-Deno.test("a payment on Solana that is mined late pays its withdrawal where the last one that may be made expires", async () => {
-  await using scene = await openScene();
+test("a payment on Solana that is mined late pays its withdrawal where the last one that may be made expires", async (scene) => {
   const { ramp } = scene;
   const { node, realm } = ramp;
   const { id, to, kept } = await pay(scene);

@@ -2,10 +2,12 @@
 import { deepEqual, equal, fail, match, ok } from "node:assert/strict";
 import { tellOtherHistory } from "../support/forked_solana.ts";
 import { dateQuarantines, reconcile } from "../support/installation.ts";
-import { openScene, type Scene } from "../support/kept_payments.ts";
+import { type Scene, sharingScene } from "../support/kept_payments.ts";
 import { NodeError } from "../support/nodes/faulty_node.ts";
 import { rowsOf } from "../support/realm.ts";
 import { outsider } from "../support/solana_fixture.ts";
+
+const test = sharingScene("payments on Solana that are displaced");
 
 const nobody = () => fail("nobody is asked");
 
@@ -39,8 +41,7 @@ async function follow({ ramp }: Scene): Promise<void> {
   }
 }
 
-Deno.test("a payment on Solana that is DONE, and whose final block the chain loses, is told to its user and the operator, and so is that a block has it again", async () => {
-  await using scene = await openScene();
+test("a payment on Solana that is DONE, and whose final block the chain loses, is told to its user and the operator, and so is that a block has it again", async (scene) => {
   const { ramp, faulty } = scene;
   const { realm, node } = ramp;
   const { id, hash, order, height } = await payDone(scene);
@@ -69,8 +70,7 @@ Deno.test("a payment on Solana that is DONE, and whose final block the chain los
   );
 });
 
-Deno.test("a payment on Solana whose final block the chain replaces by another that has it as well, while the slot that was scanned last has none any more, is told to nobody", async () => {
-  await using scene = await openScene();
+test("a payment on Solana whose final block the chain replaces by another that has it as well, while the slot that was scanned last has none any more, is told to nobody", async (scene) => {
   const { ramp, faulty } = scene;
   const { hash, height } = await payDone(scene);
   await follow(scene);

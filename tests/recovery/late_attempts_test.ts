@@ -10,14 +10,16 @@ import {
   attemptsOf,
   giveUp,
   hideMined,
-  openScene,
   pay,
   type Scene,
+  sharingScene,
 } from "../support/kept_payments.ts";
 import { expireTransactions } from "../support/nodes/surfpool.ts";
 import { rowsOf } from "../support/realm.ts";
 import type { SolanaRamp } from "../support/solana_fixture.ts";
 import { booksOf } from "../support/unreadable.ts";
+
+const test = sharingScene("payments on Solana that were given up");
 
 /** Transactions that are signed for an order before its value goes back. */
 const ATTEMPTS = 5;
@@ -75,8 +77,7 @@ async function booksLoss({ ramp }: Scene, hash: string, to: string): Promise<voi
   deepEqual([report.lifted, report.obstacles, report.taken], [true, [], []]);
 }
 
-Deno.test("a payment on Solana that is mined after it was made again is booked as a loss by reconcile, once, and the books agree with the chain", async () => {
-  await using scene = await openScene();
+test("a payment on Solana that is mined after it was made again is booked as a loss by reconcile, once, and the books agree with the chain", async (scene) => {
   const { ramp, faulty } = scene;
   const { id, to, kept } = await pay(scene);
   await giveUp(scene, kept);
@@ -95,8 +96,7 @@ Deno.test("a payment on Solana that is mined after it was made again is booked a
   deepEqual([read.status, read.chain.hash], ["DONE", second.hash]);
 });
 
-Deno.test("a payment on Solana that is mined after its value was given back is booked as a loss by reconcile, and the books agree with the chain", async () => {
-  await using scene = await openScene();
+test("a payment on Solana that is mined after its value was given back is booked as a loss by reconcile, and the books agree with the chain", async (scene) => {
   const { ramp } = scene;
   const { id, to, kept } = await pay(scene);
   for (let attempt = 1; attempt < ATTEMPTS; attempt++) {
@@ -116,8 +116,7 @@ Deno.test("a payment on Solana that is mined after its value was given back is b
   equal(await driftOf(ramp), CREDITED);
 });
 
-Deno.test("a payment on Solana that a scanned block shows is not given up, whatever nodes say, by the worker nor by the database", async () => {
-  await using scene = await openScene();
+test("a payment on Solana that a scanned block shows is not given up, whatever nodes say, by the worker nor by the database", async (scene) => {
   const { ramp, faulty } = scene;
   const { id, to, kept } = await pay(scene);
   await ramp.node.sendRaw(kept[0]);
@@ -148,8 +147,7 @@ Deno.test("a payment on Solana that a scanned block shows is not given up, whate
   deepEqual([(await attemptsOf(ramp)).length, await ramp.token.held(to)], [1, 5_000_000n]);
 });
 
-Deno.test("a payment on Solana is not planned while the newest blocks are not scanned, whatever the clock of the scanner's process", async () => {
-  await using scene = await openScene();
+test("a payment on Solana is not planned while the newest blocks are not scanned, whatever the clock of the scanner's process", async (scene) => {
   const { ramp } = scene;
   const { realm, node } = ramp;
   const { body: { id } } = await ramp.withdraw("5");
@@ -168,8 +166,7 @@ Deno.test("a payment on Solana is not planned while the newest blocks are not sc
   equal((await ramp.finish(id)).status, "DONE");
 });
 
-Deno.test("a plan on Solana that nodes kept waiting for too long within one run is not signed", async () => {
-  await using scene = await openScene();
+test("a plan on Solana that nodes kept waiting for too long within one run is not signed", async (scene) => {
   const { ramp } = scene;
   const { realm } = ramp;
   const { body: { id } } = await ramp.withdraw("5");
@@ -187,8 +184,7 @@ Deno.test("a plan on Solana that nodes kept waiting for too long within one run 
   equal((await ramp.finish(id)).status, "DONE");
 });
 
-Deno.test("a plan on Solana of a process whose clock is an hour behind is not taken for an old one", async () => {
-  await using scene = await openScene();
+test("a plan on Solana of a process whose clock is an hour behind is not taken for an old one", async (scene) => {
   const { ramp } = scene;
   const { body: { id } } = await ramp.withdraw("5");
   await ramp.poller.advance();
@@ -200,8 +196,7 @@ Deno.test("a plan on Solana of a process whose clock is an hour behind is not ta
   equal((await ramp.finish(id)).status, "DONE");
 });
 
-Deno.test("a plan on Solana is as old as the question to the nodes that it comes from", async () => {
-  await using scene = await openScene();
+test("a plan on Solana is as old as the question to the nodes that it comes from", async (scene) => {
   const { ramp } = scene;
   const { realm } = ramp;
   const { body: { id } } = await ramp.withdraw("5");
@@ -219,8 +214,7 @@ Deno.test("a plan on Solana is as old as the question to the nodes that it comes
   equal((await ramp.finish(id)).status, "DONE");
 });
 
-Deno.test("a block of the future is not the time of a quarantine on Solana, which would not end before it", async () => {
-  await using scene = await openScene();
+test("a block of the future is not the time of a quarantine on Solana, which would not end before it", async (scene) => {
   const { ramp: { realm, node, poller }, faulty } = scene;
   await poller.advance();
   await rowsOf(
@@ -244,8 +238,7 @@ Deno.test("a block of the future is not the time of a quarantine on Solana, whic
   ok(time !== null && Math.abs(time - Date.now() / 1000) < 86_400);
 });
 
-Deno.test("a payment on Solana that nodes only seemed to have mined late is given up again by reconcile, once it has expired and its block was read anew without it", async () => {
-  await using scene = await openScene();
+test("a payment on Solana that nodes only seemed to have mined late is given up again by reconcile, once it has expired and its block was read anew without it", async (scene) => {
   const { ramp, faulty } = scene;
   const { realm, node } = ramp;
   const { id, kept } = await pay(scene);

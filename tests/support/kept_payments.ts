@@ -2,7 +2,14 @@
 import { type FaultyNode, NodeError, startFaultyNode } from "./nodes/faulty_node.ts";
 import type { Surfpool } from "./nodes/surfpool.ts";
 import { rowsOf } from "./realm.ts";
-import { openSolanaRamp, outsider, type SolanaRamp } from "./solana_fixture.ts";
+import { type AddFirstRamp, sharingFirstRamp } from "./sharing_first_ramp.ts";
+import {
+  openSolanaRamp,
+  openSolanaRealm,
+  outsider,
+  prepareSolanaRamp,
+  type SolanaRamp,
+} from "./solana_fixture.ts";
 
 const FAR = 1_000_000_000;
 
@@ -57,6 +64,32 @@ export async function openScene(): Promise<Scene> {
       await faulty![Symbol.asyncDispose]();
     },
   };
+}
+
+/** Opens a realm for several tests, which are the steps of one: each is given a ramp. */
+export function sharingScene(title: string): AddFirstRamp<Scene> {
+  return sharingFirstRamp(title, {
+    async open(file) {
+      let faulty: FaultyNode | null = null;
+      const front = (url: string) => (faulty = startFaultyNode(url)).url;
+      const { end, ...opened } = await openSolanaRealm({ front }, file);
+      return {
+        ...{ ...opened, faulty: faulty! as FaultyNode },
+        async end() {
+          await end();
+          await faulty![Symbol.asyncDispose]();
+        },
+      };
+    },
+    async calm({ node, faulty }) {
+      faulty.trick = () => undefined;
+      await node.mine();
+    },
+    async make({ faulty, ...ground }, realm) {
+      const ramp = await prepareSolanaRamp({ ...ground, realm, end: () => Promise.resolve() });
+      return { ramp, faulty, [Symbol.asyncDispose]: () => ramp[Symbol.asyncDispose]() };
+    },
+  });
 }
 
 /** Asks for a payment whose bytes the node keeps back. */

@@ -52,12 +52,39 @@ export function outsider(): string {
 const SOL = 1_000_000_000n;
 const PYUSD = 1_000_000n;
 
+/** A realm with a node, and the token there. */
+export interface SolanaRealm extends Pick<SolanaRamp, "node" | "realm" | "token"> {
+  /** Ends both. */
+  end(): Promise<void>;
+}
+
 /** Opens a ramp. */
 export async function openSolanaRamp(options: SolanaRampOptions = {}): Promise<SolanaRamp> {
+  return await prepareSolanaRamp(await openSolanaRealm(options));
+}
+
+/** Opens a realm with a node. */
+export async function openSolanaRealm(
+  options: SolanaRampOptions = {},
+  file?: string,
+): Promise<SolanaRealm> {
   const node = await startSurfpool("main");
   const token = await installSplToken(node, "PYUSD_SOL");
   const url = options.front?.(node.url) ?? node.url;
-  const realm = await testRealm({ env: { SOLANA_RPC_URL: url, ...options.env } });
+  const realm = await testRealm({ env: { SOLANA_RPC_URL: url, ...options.env } }, file);
+  return {
+    ...{ node, realm, token },
+    async end() {
+      await realm[Symbol.asyncDispose]();
+      await node.stop();
+    },
+  };
+}
+
+/** Makes a ramp, which ends what it was made on. */
+export async function prepareSolanaRamp(
+  { node, realm, token, end }: SolanaRealm,
+): Promise<SolanaRamp> {
   const context = await workerContextOf(realm);
   const poller = openTestPoller(realm);
   const { send } = realm.admin;
@@ -112,8 +139,7 @@ export async function openSolanaRamp(options: SolanaRampOptions = {}): Promise<S
     [Symbol.asyncDispose]: async () => {
       poller[Symbol.dispose]();
       context.chains.close();
-      await realm[Symbol.asyncDispose]();
-      await node.stop();
+      await end();
     },
   };
 }
