@@ -63,7 +63,7 @@ export async function callCommand(
   const { log: print } = console;
   console.log = (line: string) => ended.out += `${line}\n`;
   const { isTerminal } = Deno.stdin;
-  Deno.stdin.isTerminal = () => false;
+  Deno.stdin.isTerminal = () => false; // where the tests were started from one, nobody there is asked
   try {
     read?.(args);
     const settings = mayOpenSecrets(command) ? env : { ...env, WORKERS: "off" };

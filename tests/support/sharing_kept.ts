@@ -47,8 +47,14 @@ export function sharingKept<Scene extends AsyncDisposable>(
       const { realm } = beginning;
       await using kept = await keepRows(realm);
       const putBackChain = await beginning.keepChain();
-      for (const [name, work] of steps) {
-        for (const node of nodes) node.trick = () => undefined;
+      for (const [at, [name, work]] of steps.entries()) {
+        if (at > 0) {
+          await kept.putBack();
+          await putBackChain();
+        }
+        for (const node of nodes) {
+          Object.assign(node, { trick: () => undefined, retell: (said: unknown) => said });
+        }
         await t.step(name, async () => {
           const jobs = jobsOf(realm.services, realm.database, realm.id);
           try {
@@ -58,8 +64,6 @@ export function sharingKept<Scene extends AsyncDisposable>(
             jobs.close();
           }
         });
-        await kept.putBack();
-        await putBackChain();
       }
     } finally {
       for (const node of nodes) await node.abort();
