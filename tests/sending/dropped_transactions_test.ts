@@ -1,19 +1,14 @@
 /** A withdrawal is given back only on a proof that no single node can make up. */
 import { equal, match } from "node:assert/strict";
 import { type Anvil, rich } from "../support/nodes/anvil.ts";
-import { openFundedRamp } from "../support/evm_fixture.ts";
-import {
-  type FaultyNode,
-  NodeError,
-  passOn,
-  startFaultyNode,
-  type Trick,
-} from "../support/nodes/faulty_node.ts";
+import { NodeError, passOn, type Trick } from "../support/nodes/faulty_node.ts";
+import { sharingFunded } from "../support/sharing_funded.ts";
 
 const ETHER = 10n ** 18n;
 const FAKE = `0x${"ab".repeat(32)}`;
 // deno-lint-ignore no-explicit-any
 type Json = any;
+const test = sharingFunded("payments that a node calls lost");
 
 /** A node that keeps the bytes, and then tells a story of what became of them. */
 interface Story {
@@ -69,19 +64,14 @@ function takenBy(url: string, at: number, fake: Json): Trick {
 
 for (const [name, story] of Object.entries(STORIES)) {
   for (const nodes of ["l", "lh", "hl", "lhh", "hhl"]) {
-    Deno.test(`a node that shows ${name} has nothing given back (nodes ${nodes})`, async () => {
-      const made: FaultyNode[] = [];
-      let url = "";
-      const funded = await openFundedRamp({
-        front: (behind) => {
-          url = behind;
-          made.push(...[...nodes].map(() => startFaultyNode(behind)));
-          return made.map((one) => one.url).join();
-        },
-      });
-      try {
-        const { body: { id, destination } } = await funded.withdraw("1");
-        const at = parseInt(await funded.anvil.rpc<string>("eth_blockNumber"), 16) + 1;
+    test(
+      `a node that shows ${name} has nothing given back (nodes ${nodes})`,
+      nodes.length,
+      async ({ funded, nodes: made, outside }) => {
+        const { anvil, address } = funded;
+        const { url } = anvil;
+        const { body: { id } } = await funded.withdraw("1");
+        const at = parseInt(await anvil.rpc<string>("eth_blockNumber"), 16) + 1;
         let raw = "";
         // No honest node hears of it while the lying node tells its story.
         for (const one of made) {
@@ -94,37 +84,27 @@ for (const [name, story] of Object.entries(STORIES)) {
         await funded.advance();
         const lying = made[nodes.indexOf("l")];
         const kept = lying.trick;
-        const { anvil, address } = funded;
         const lie = story.tell({ anvil, url, at, address, raw });
         lying.trick = async (question) => await kept(question) ?? await lie(question);
         for (let round = 0; round < 5; round++) {
           await funded.advance();
-          await funded.anvil.mine();
+          await anvil.mine();
         }
         const row = await funded.read(id);
         equal(row.status, "PROCESSING");
         for (const one of made) one.trick = () => undefined;
         equal((await funded.finish(id)).status, "DONE");
-        const got = await funded.anvil.rpc<string>("eth_getBalance", destination.address, "latest");
-        equal(BigInt(got), ETHER);
-      } finally {
-        await funded[Symbol.asyncDispose]();
-        for (const one of made) await one.abort();
-      }
-    });
+        equal(BigInt(await anvil.rpc<string>("eth_getBalance", outside, "latest")), ETHER);
+      },
+    );
   }
 }
 
 for (const nodes of ["lh", "hl", "lhh"]) {
-  Deno.test(`a node that says a payment failed has nothing given back (nodes ${nodes})`, async () => {
-    const made: FaultyNode[] = [];
-    const funded = await openFundedRamp({
-      front: (behind) => {
-        made.push(...[...nodes].map(() => startFaultyNode(behind)));
-        return made.map((one) => one.url).join();
-      },
-    });
-    try {
+  test(
+    `a node that says a payment failed has nothing given back (nodes ${nodes})`,
+    nodes.length,
+    async ({ funded, nodes: made }) => {
       const { body: { id } } = await funded.withdraw("1");
       const lying = made[nodes.indexOf("l")];
       lying.trick = async ({ method, params, id: question }) => {
@@ -140,30 +120,15 @@ for (const nodes of ["lh", "hl", "lhh"]) {
       equal((await funded.read(id)).status, nodes === "lhh" ? "DONE" : "PROCESSING");
       lying.trick = () => undefined;
       equal((await funded.finish(id)).status, "DONE");
-    } finally {
-      await funded[Symbol.asyncDispose]();
-      for (const one of made) await one.abort();
-    }
-  });
+    },
+  );
 }
 
-Deno.test("one node of three that reports another nonce changes none", async () => {
-  const made: FaultyNode[] = [];
-  const funded = await openFundedRamp({
-    front: (behind) => {
-      made.push(...[..."lhh"].map(() => startFaultyNode(behind)));
-      return made.map((one) => one.url).join();
-    },
-  });
-  try {
-    made[0].trick = ({ method }) => method === "eth_getTransactionCount" ? "0x186a0" : undefined;
-    const { body: { id } } = await funded.withdraw("1");
-    const row = await funded.finish(id);
-    equal(row.status, "DONE");
-    equal(row.chain.nonce, 0);
-    match(row.chain.hash, /^0x/);
-  } finally {
-    await funded[Symbol.asyncDispose]();
-    for (const one of made) await one.abort();
-  }
+test("one node of three that reports another nonce changes none", 3, async ({ funded, nodes }) => {
+  nodes[0].trick = ({ method }) => method === "eth_getTransactionCount" ? "0x186a0" : undefined;
+  const { body: { id } } = await funded.withdraw("1");
+  const row = await funded.finish(id);
+  equal(row.status, "DONE");
+  equal(row.chain.nonce, 0);
+  match(row.chain.hash, /^0x/);
 });

@@ -3,85 +3,87 @@ import type { Tx } from "../../db/database.ts";
 import { ORDER_STATES, type OrderState } from "../../db/sending/chain_orders.ts";
 import { toUnits } from "../../domain/money.ts";
 import { markCanceled, markSigned, ORDER_TRANSITIONS } from "../../domain/sending/order_states.ts";
-import { type FundedRamp, openFundedRamp, OUTSIDE } from "../support/evm_fixture.ts";
+import { type FundedRamp, openFundedRamp } from "../support/evm_fixture.ts";
 import { rowsOf } from "../support/realm.ts";
 import { stateDiagram, stateDiagramIn } from "../support/state_diagram.ts";
-import {
-  type FaultyNode,
-  NodeError,
-  passOn,
-  startFaultyNode,
-  type Trick,
-} from "../support/nodes/faulty_node.ts";
+import { type FaultyNode, NodeError, passOn } from "../support/nodes/faulty_node.ts";
+import { sharingFunded, somebody } from "../support/sharing_funded.ts";
 
 const COIN = 10n ** 18n;
+const OWN = "order_id in (select id from chain_orders where ramp = $1)";
+/** A test ends what it asks for. */
+const test = sharingFunded("orders of ramps of one realm");
 /** Takes the first payment, and reverts on all later ones. */
-const ONCE = "0x00000000000000000000000000000000000b0b02";
 const ONCE_CODE = "0x600054600c576001600055005b60006000fd";
 
-Deno.test("a refusal that comes too late ends nothing: sent bytes pay, and nothing is given back", async () => {
-  const { funded, faulty } = await openFaultyRamp();
-  await using _faulty = faulty;
-  await using _funded = funded;
-  await funded.anvil.rpc("anvil_setCode", ONCE, ONCE_CODE);
-  const { body: { id } } = await funded.withdraw("1", { destination: { address: ONCE } });
-  const first = holdFirst(faulty, "eth_estimateGas");
-  const slow = funded.advance();
-  await first.reached;
-  equal((await speedUp(funded, id)).status, 200);
-  await funded.advance();
-  await funded.anvil.mine();
-  first.release();
-  await slow;
-  equal((await funded.read(id)).status, "PROCESSING");
-  equal((await funded.finish(id)).status, "DONE");
-  equal(await heldBy(funded, ONCE), COIN);
-  await agree(funded);
-});
+test(
+  "a refusal that comes too late ends nothing: sent bytes pay, and nothing is given back",
+  1,
+  async ({ funded, nodes: [faulty] }) => {
+    const once = somebody();
+    await funded.anvil.rpc("anvil_setCode", once, ONCE_CODE);
+    const { body: { id } } = await funded.withdraw("1", { destination: { address: once } });
+    const first = holdFirst(faulty, "eth_estimateGas");
+    const slow = funded.advance();
+    await first.reached;
+    equal((await speedUp(funded, id)).status, 200);
+    await funded.advance();
+    await funded.anvil.mine();
+    first.release();
+    await slow;
+    equal((await funded.read(id)).status, "PROCESSING");
+    equal((await funded.finish(id)).status, "DONE");
+    equal(await heldBy(funded, once), COIN);
+    await agree(funded);
+  },
+);
 
-Deno.test("a worker that halts in its dry run, and another that continues the same run: paid once", async () => {
-  const { funded, faulty } = await openFaultyRamp();
-  await using _faulty = faulty;
-  await using _funded = funded;
-  await funded.anvil.rpc("anvil_setCode", ONCE, ONCE_CODE);
-  const { body: { id } } = await funded.withdraw("1", { destination: { address: ONCE } });
-  const first = holdFirst(faulty, "eth_estimateGas");
-  const slow = funded.advance();
-  await first.reached;
-  // The other is stopped before it can schedule the next run: both have the same number.
-  await funded.advance((step) => {
-    if (step === "broadcast") throw new Error("the worker has ended");
-  }).catch(() => {});
-  await funded.anvil.mine();
-  first.release();
-  await slow;
-  equal((await funded.read(id)).status, "PROCESSING");
-  equal((await funded.finish(id)).status, "DONE");
-  equal(await heldBy(funded, ONCE), COIN);
-  await agree(funded);
-});
+test(
+  "a worker that halts in its dry run, and another that continues the same run: paid once",
+  1,
+  async ({ funded, nodes: [faulty] }) => {
+    const once = somebody();
+    await funded.anvil.rpc("anvil_setCode", once, ONCE_CODE);
+    const { body: { id } } = await funded.withdraw("1", { destination: { address: once } });
+    const first = holdFirst(faulty, "eth_estimateGas");
+    const slow = funded.advance();
+    await first.reached;
+    // The other is stopped before it can schedule the next run: both have the same number.
+    await funded.advance((step) => {
+      if (step === "broadcast") throw new Error("the worker has ended");
+    }).catch(() => {});
+    await funded.anvil.mine();
+    first.release();
+    await slow;
+    equal((await funded.read(id)).status, "PROCESSING");
+    equal((await funded.finish(id)).status, "DONE");
+    equal(await heldBy(funded, once), COIN);
+    await agree(funded);
+  },
+);
 
-Deno.test("a worker that another has taken the job from writes nothing more", async () => {
-  const { funded, faulty } = await openFaultyRamp();
-  await using _faulty = faulty;
-  await using _funded = funded;
-  const { body: { id } } = await funded.withdraw("1");
-  const first = holdFirst(faulty, "eth_getCode");
-  const slow = funded.realm.drain();
-  await first.reached;
-  // As if another had taken the job and ended it; that it did nothing shows what the first does.
-  const taken = `update jobs set attempts = attempts + 1, state = 'done'
-    where name = 'order.advance' returning id`;
-  equal((await rowsOf(funded.realm, taken)).length, 1);
-  first.release();
-  await slow;
-  deepEqual(await rowsOf(funded.realm, "select state, nonce, error from chain_orders"), [
-    { state: "new", nonce: null, error: null },
-  ]);
-  deepEqual(await rowsOf(funded.realm, "select * from order_attempts"), []);
-  equal((await funded.finish(id)).status, "DONE");
-  await agree(funded);
-});
+test(
+  "a worker that another has taken the job from writes nothing more",
+  1,
+  async ({ funded, nodes: [faulty] }) => {
+    const { body: { id } } = await funded.withdraw("1");
+    const first = holdFirst(faulty, "eth_getCode");
+    const slow = funded.realm.drain();
+    await first.reached;
+    // As if another had taken the job and ended it; that it did nothing shows what the first does.
+    const taken =
+      `update jobs set attempts = attempts + 1, state = 'done' where name = 'order.advance'
+      and payload ->> 'order' in (select id::text from chain_orders where ramp = $1) returning id`;
+    equal((await rowsOf(funded.realm, taken, [funded.ramp])).length, 1);
+    first.release();
+    await slow;
+    const order = "select state, nonce, error from chain_orders where ramp = $1";
+    deepEqual(await ownRows(funded, order), [{ state: "new", nonce: null, error: null }]);
+    deepEqual(await ownRows(funded, `select * from order_attempts where ${OWN}`), []);
+    equal((await funded.finish(id)).status, "DONE");
+    await agree(funded);
+  },
+);
 
 for (
   const words of [
@@ -90,58 +92,65 @@ for (
     "rlp: input too long",
   ]
 ) {
-  Deno.test(`a node that takes the bytes and answers "${words}": nothing is given back, it is paid once`, async () => {
-    const { funded, faulty } = await openFaultyRamp();
-    await using _faulty = faulty;
-    await using _funded = funded;
-    const { body: { id } } = await funded.withdraw("1");
-    faulty.trick = async (question) => {
-      if (question.method !== "eth_sendRawTransaction") return undefined;
-      await passOn(funded.anvil.url, question);
-      throw new NodeError(-32000, words);
-    };
-    await funded.advance();
-    equal((await funded.read(id)).status, "PROCESSING");
-    deepEqual(await rowsOf(funded.realm, "select state, error from chain_orders"), [
-      { state: "sent", error: words },
-    ]);
-    equal((await funded.finish(id)).status, "DONE");
-    equal(await heldBy(funded, OUTSIDE), COIN);
-    await agree(funded);
-  });
+  test(
+    `a node that takes the bytes and answers "${words}": nothing is given back, it is paid once`,
+    1,
+    async ({ funded, nodes: [faulty], outside }) => {
+      const { body: { id } } = await funded.withdraw("1");
+      faulty.trick = async (question) => {
+        if (question.method !== "eth_sendRawTransaction") return undefined;
+        await passOn(funded.anvil.url, question);
+        throw new NodeError(-32000, words);
+      };
+      await funded.advance();
+      equal((await funded.read(id)).status, "PROCESSING");
+      const order = "select state, error from chain_orders where ramp = $1";
+      deepEqual(await ownRows(funded, order), [{ state: "sent", error: words }]);
+      equal((await funded.finish(id)).status, "DONE");
+      equal(await heldBy(funded, outside), COIN);
+      await agree(funded);
+    },
+  );
 }
 
-Deno.test("a withdrawal that is canceled while it is being signed is not sent", async () => {
-  await using funded = await openFundedRamp();
-  const { body: { id } } = await funded.withdraw("1");
-  await funded.advance(async (step) => {
-    if (step === "signed") equal((await cancel(funded, id)).status, 200);
-  });
-  deepEqual(await rowsOf(funded.realm, "select raw, sent_at from order_attempts"), [
-    { raw: null, sent_at: null },
-  ]);
-  const { body: { id: next } } = await funded.withdraw("1");
-  equal((await funded.finish(next)).status, "DONE");
-  equal((await funded.read(id)).status, "CANCELED");
-  equal(await heldBy(funded, OUTSIDE), COIN);
-  await agree(funded);
-});
+test(
+  "a withdrawal that is canceled while it is being signed is not sent",
+  1,
+  async ({ funded, outside }) => {
+    const { body: { id } } = await funded.withdraw("1");
+    await funded.advance(async (step) => {
+      if (step === "signed") equal((await cancel(funded, id)).status, 200);
+    });
+    const attempt = `select raw, sent_at from order_attempts where ${OWN}`;
+    deepEqual(await ownRows(funded, attempt), [{ raw: null, sent_at: null }]);
+    const { body: { id: next } } = await funded.withdraw("1");
+    equal((await funded.finish(next)).status, "DONE");
+    equal((await funded.read(id)).status, "CANCELED");
+    equal(await heldBy(funded, outside), COIN);
+    await agree(funded);
+  },
+);
 
-Deno.test("two speed-ups at once: each transaction shares the nonce, and it is paid once", async () => {
-  await using funded = await openFundedRamp();
-  const { body: { id } } = await funded.withdraw("1", { fee: { speed: "slow" } });
-  await funded.advance();
-  await Promise.all([speedUp(funded, id), speedUp(funded, id), speedUp(funded, id)]);
-  await Promise.all([funded.advance(), funded.advance(), funded.advance()]);
-  const inputs = await rowsOf<{ inputs: string[] }>(
-    funded.realm,
-    "select distinct inputs from order_attempts",
-  );
-  deepEqual(inputs, [{ inputs: [`${funded.address}:0`] }]);
-  equal((await funded.finish(id)).status, "DONE");
-  equal(await heldBy(funded, OUTSIDE), COIN);
-  await agree(funded);
-});
+test(
+  "two speed-ups at once: each transaction shares the nonce, and it is paid once",
+  1,
+  async ({ funded, outside }) => {
+    const { body: { id } } = await funded.withdraw("1", { fee: { speed: "slow" } });
+    await funded.advance();
+    await Promise.all([speedUp(funded, id), speedUp(funded, id), speedUp(funded, id)]);
+    await Promise.all([funded.advance(), funded.advance(), funded.advance()]);
+    const inputs = `select distinct inputs from order_attempts where ${OWN}`;
+    deepEqual(await ownRows(funded, inputs), [{ inputs: [`${funded.address}:0`] }]);
+    equal((await funded.finish(id)).status, "DONE");
+    equal(await heldBy(funded, outside), COIN);
+    await agree(funded);
+  },
+);
+
+/** Reads rows of the test's own ramp. */
+async function ownRows({ realm, ramp }: FundedRamp, text: string): Promise<unknown[]> {
+  return await rowsOf(realm, text, [ramp]);
+}
 
 /** Permitted next states at each state of an order, if nothing but its state is changed. */
 const WAYS: readonly (readonly [OrderState, readonly OrderState[]])[] = [
@@ -370,15 +379,6 @@ function holdFirst(faulty: FaultyNode, method: string) {
     return undefined;
   };
   return { reached: reached.promise, release: released.resolve };
-}
-
-async function openFaultyRamp(
-  trick: Trick = () => undefined,
-): Promise<{ funded: FundedRamp; faulty: FaultyNode }> {
-  let faulty: FaultyNode | null = null;
-  const front = (url: string) => (faulty = startFaultyNode(url, trick)).url;
-  const funded = await openFundedRamp({ front });
-  return { funded, faulty: faulty! };
 }
 
 async function speedUp(funded: FundedRamp, id: string) {

@@ -8,6 +8,7 @@ import { selectAccount } from "../../db/accounts/accounts.ts";
 import { reading, serializable } from "../../db/transaction.ts";
 import { newId } from "../../domain/ids.ts";
 import { counterparty } from "../../domain/ledger/posting.ts";
+import { subtract } from "../../domain/money.ts";
 import { locationOf } from "../../domain/realms/realms.ts";
 import type { WorkerContext } from "../../workers/worker_context.ts";
 import { openChains } from "../../workers/chains/registry.ts";
@@ -34,6 +35,8 @@ export interface FundedRampOptions {
   total?: string;
   /** Depth at which a payment is final. */
   depth?: number;
+  /** To whom it withdraws unless told. */
+  outside?: string;
   /** Further settings. */
   env?: Record<string, string>;
   /** The test file; the one that calls unless given. */
@@ -62,9 +65,12 @@ export interface FundedRamp extends AsyncDisposable {
   finish(id: string): Promise<Answer["body"]>;
   /** Notes what the ramp's address holds, as a scanner would. */
   refreshBalances(): Promise<void>;
-  /** The balances of the ledger: ramp, virtual account, fees, world. */
-  books(): Promise<Record<"ramp" | "account" | "fees" | "world", string>>;
+  /** The balances of the ledger. */
+  books(): Promise<Books>;
 }
+
+/** Balances of a ramp, its virtual account, and what has come to the fees and the world since it was opened. */
+export type Books = Record<"ramp" | "account" | "fees" | "world", string>;
 
 /** Somebody outside. */
 export const OUTSIDE = "0x00000000000000000000000000000000DeaDBeef";
@@ -93,7 +99,7 @@ export async function openFundedRamp(options: FundedRampOptions = {}): Promise<F
 /** Opens another funded ramp on the same realm and node, whose workers know nothing of the node yet. */
 export async function anotherFundedRamp(
   { realm, anvil }: Pick<FundedRamp, "realm" | "anvil">,
-  options: Pick<FundedRampOptions, "coins" | "total"> = {},
+  options: Pick<FundedRampOptions, "coins" | "total" | "outside"> = {},
 ): Promise<FundedRamp> {
   const more = { chain: "ETHEREUM", asset: "ETH", end: () => Promise.resolve(), options };
   return await prepare({ realm, anvil, ...more });
@@ -132,17 +138,12 @@ async function prepare({ realm, anvil, end, chain, asset, options }: Ground): Pr
   );
   const virtual = await realm.admin.send("POST", "/v1/accounts", { type: "virtual", asset, ramp });
   await realm.drain();
-  const funded = assemble({
-    realm,
-    anvil,
-    context,
-    ramp,
-    account: virtual.body.id,
-    address,
-    asset,
-    chain,
-    end,
-  });
+  const parts = {
+    ...{ realm, anvil, context, ramp, account: virtual.body.id, address, asset, chain, end },
+    outside: options.outside ?? OUTSIDE,
+  };
+  const before = await assemble({ ...parts, before: { fees: "0", world: "0" } }).books();
+  const funded = assemble({ ...parts, before });
   await anvil.send({ to: address, value: options.coins ?? 10n ** 19n });
   await funded.refreshBalances();
   await refreshFees(context);
@@ -153,9 +154,11 @@ async function prepare({ realm, anvil, end, chain, asset, options }: Ground): Pr
 function assemble(
   parts:
     & Pick<FundedRamp, "realm" | "anvil" | "context" | "ramp" | "account" | "address">
-    & Pick<Ground, "asset" | "chain" | "end">,
+    & Pick<Ground, "asset" | "chain" | "end">
+    & { outside: string; before: Pick<Books, "fees" | "world"> },
 ): FundedRamp {
   const { realm, anvil, context, ramp, account, address, asset, chain, end } = parts;
+  const { outside, before } = parts;
   async function read(id: string): Promise<Answer["body"]> {
     return (await realm.admin.send("GET", `/v1/withdrawals/${id}`)).body;
   }
@@ -172,7 +175,7 @@ function assemble(
     withdraw: (value, more = {}) =>
       realm.admin.send("POST", "/v1/withdrawals", {
         source: { account },
-        destination: { address: OUTSIDE },
+        destination: { address: outside },
         value,
         ...more,
       }),
@@ -207,8 +210,8 @@ function assemble(
       return {
         ramp: of((row) => row.id === ramp),
         account: of((row) => row.id === account),
-        fees: of((row) => row.system === "fees"),
-        world: of((row) => row.system === "world"),
+        fees: subtract(of((row) => row.system === "fees"), before.fees),
+        world: subtract(of((row) => row.system === "world"), before.world),
       };
     },
     async [Symbol.asyncDispose]() {

@@ -12,16 +12,21 @@ import { type FaultyNode, startFaultyNode } from "./nodes/faulty_node.ts";
 export interface FrontedRamp {
   readonly funded: FundedRamp;
   readonly nodes: readonly FaultyNode[];
-  /** An address outside, to which nobody has paid yet. */
+  /** An address outside, to which nobody has paid yet, and to which it withdraws. */
   readonly outside: string;
 }
 
-/** Adds a test behind so many nodes. */
+/** Adds a test behind so many nodes, which may have steps. */
 export type AddFunded = (
   title: string,
   nodes: number,
-  work: (fronted: FrontedRamp) => Promise<void>,
+  work: (fronted: FrontedRamp, t: Deno.TestContext) => Promise<void>,
 ) => void;
+
+/** Makes up an address outside, to which nobody has paid yet. */
+export function somebody(): string {
+  return getAddress(`0x${crypto.getRandomValues(new Uint8Array(20)).toHex()}`);
+}
 
 /** What tests behind as many nodes share. */
 interface Opened {
@@ -43,9 +48,9 @@ export function sharingFunded(title: string, options: FundedRampOptions = {}): A
         opened.set(count, ground);
         const { shared, nodes } = ground;
         for (const node of nodes) node.trick = () => undefined;
-        await using funded = await anotherFundedRamp(shared, options);
-        const outside = getAddress(`0x${crypto.getRandomValues(new Uint8Array(20)).toHex()}`);
-        await t.step(name, () => work({ funded, nodes, outside }));
+        const outside = somebody();
+        await using funded = await anotherFundedRamp(shared, { ...options, outside });
+        await t.step(name, (step) => work({ funded, nodes, outside }, step));
       }
     } finally {
       for (const { shared, nodes } of opened.values()) {
