@@ -3,81 +3,68 @@ import { COIN, LITECOIN, openUtxoRamp, type UtxoRamp } from "../support/utxo_fix
 import { hasLitecoind } from "../support/nodes/litecoind.ts";
 import { cancel, crashAt, pay, speedUp } from "../support/pending_withdrawals.ts";
 import { rowsOf } from "../support/realm.ts";
+import { sharingUtxo } from "../support/sharing_utxo.ts";
 import { newParty } from "../chains/bitcoin/fixture.ts";
 
 const ignore = !hasLitecoind();
+/** A test ends what it asks for, and nobody else spends its coins. */
+const test = sharingUtxo("LTC: change that no block has in one realm", LITECOIN, ignore);
 
-Deno.test({
-  name:
-    "change of a replaced transaction is never spent; a withdrawal that waits for it is paid once",
-  ignore,
-  fn: async () => {
-    await using funded = await openUtxoRamp(LITECOIN);
-    await funded.fund(5n * COIN);
+test("change of a replaced transaction is never spent; a withdrawal that waits for it is paid once", async ({ funded }) => {
+  await funded.fund(5n * COIN);
+  const [one, other] = [await newParty("LITECOIN"), await newParty("LITECOIN")];
+  const first = await pay(funded, one.address, "1", { fee: { speed: "slow" } });
+  await funded.advance();
+  equal((await speedUp(funded, first)).status, 200);
+  await funded.advance();
+  equal((await unmade(funded)).length, 2, "change of either may come to be");
+  const second = await pay(funded, other.address, "1");
+  for (let round = 0; round < 3; round++) await funded.advance();
+  const [waiting] = await ordersOf(funded, second);
+  deepEqual([waiting.state, waiting.made], ["new", 0]);
+  match(waiting.error!, /0 coins hold 0 base units/);
+  const rows = await funded.ended([first, second]);
+  deepEqual(rows.map(({ status }) => status), ["DONE", "DONE"]);
+  deepEqual(await funded.held(one.address), [COIN]);
+  deepEqual(await funded.held(other.address), [COIN]);
+  deepEqual(await unmade(funded), []);
+  await funded.agree();
+});
+
+test("a transaction whose change is being spent is not replaced, and both are paid", async ({ funded }) => {
+  await funded.fund(5n * COIN);
+  const [one, other] = [await newParty("LITECOIN"), await newParty("LITECOIN")];
+  const first = await pay(funded, one.address, "1", { fee: { speed: "slow" } });
+  await funded.advance();
+  const second = await pay(funded, other.address, "1");
+  await funded.advance();
+  equal((await funded.node.rpc<string[]>("getrawmempool")).length, 2);
+  equal((await speedUp(funded, first)).status, 200);
+  await funded.advance();
+  const [kept] = await ordersOf(funded, first);
+  equal(kept.made, 1);
+  match(kept.error!, /its change is being spent/);
+  const rows = await funded.ended([first, second]);
+  deepEqual(rows.map(({ status }) => status), ["DONE", "DONE"]);
+  await funded.agree();
+});
+
+test("a replacement and a payment on the change that it would take away: each is paid once", async ({ funded }) => {
+  await funded.fund(9n * COIN);
+  for (let round = 0; round < 4; round++) {
     const [one, other] = [await newParty("LITECOIN"), await newParty("LITECOIN")];
     const first = await pay(funded, one.address, "1", { fee: { speed: "slow" } });
     await funded.advance();
     equal((await speedUp(funded, first)).status, 200);
-    await funded.advance();
-    equal((await unmade(funded)).length, 2, "change of either may come to be");
-    const second = await pay(funded, other.address, "1");
-    for (let round = 0; round < 3; round++) await funded.advance();
-    const [waiting] = await ordersOf(funded, second);
-    deepEqual([waiting.state, waiting.made], ["new", 0]);
-    match(waiting.error!, /0 coins hold 0 base units/);
+    const second = await pay(funded, other.address, "0.5");
+    await Promise.all([funded.advance(), funded.advance()]);
     const rows = await funded.ended([first, second]);
     deepEqual(rows.map(({ status }) => status), ["DONE", "DONE"]);
     deepEqual(await funded.held(one.address), [COIN]);
-    deepEqual(await funded.held(other.address), [COIN]);
-    deepEqual(await unmade(funded), []);
-    await funded.agree();
-  },
-});
-
-Deno.test({
-  name: "a transaction whose change is being spent is not replaced, and both are paid",
-  ignore,
-  fn: async () => {
-    await using funded = await openUtxoRamp(LITECOIN);
-    await funded.fund(5n * COIN);
-    const [one, other] = [await newParty("LITECOIN"), await newParty("LITECOIN")];
-    const first = await pay(funded, one.address, "1", { fee: { speed: "slow" } });
-    await funded.advance();
-    const second = await pay(funded, other.address, "1");
-    await funded.advance();
-    equal((await funded.node.rpc<string[]>("getrawmempool")).length, 2);
-    equal((await speedUp(funded, first)).status, 200);
-    await funded.advance();
-    const [kept] = await ordersOf(funded, first);
-    equal(kept.made, 1);
-    match(kept.error!, /its change is being spent/);
-    const rows = await funded.ended([first, second]);
-    deepEqual(rows.map(({ status }) => status), ["DONE", "DONE"]);
-    await funded.agree();
-  },
-});
-
-Deno.test({
-  name: "a replacement and a payment on the change that it would take away: each is paid once",
-  ignore,
-  fn: async () => {
-    await using funded = await openUtxoRamp(LITECOIN);
-    await funded.fund(9n * COIN);
-    for (let round = 0; round < 4; round++) {
-      const [one, other] = [await newParty("LITECOIN"), await newParty("LITECOIN")];
-      const first = await pay(funded, one.address, "1", { fee: { speed: "slow" } });
-      await funded.advance();
-      equal((await speedUp(funded, first)).status, 200);
-      const second = await pay(funded, other.address, "0.5");
-      await Promise.all([funded.advance(), funded.advance()]);
-      const rows = await funded.ended([first, second]);
-      deepEqual(rows.map(({ status }) => status), ["DONE", "DONE"]);
-      deepEqual(await funded.held(one.address), [COIN]);
-      deepEqual(await funded.held(other.address), [COIN / 2n]);
-    }
-    deepEqual(await unmade(funded), []);
-    await funded.agree();
-  },
+    deepEqual(await funded.held(other.address), [COIN / 2n]);
+  }
+  deepEqual(await unmade(funded), []);
+  await funded.agree();
 });
 
 for (const count of [1, 3]) {
@@ -115,31 +102,25 @@ for (const count of [1, 3]) {
   });
 }
 
-Deno.test({
-  name:
-    "a signed order whose change is spent cannot be canceled; any other is, and its change with it",
-  ignore,
-  fn: async () => {
-    await using funded = await openUtxoRamp(LITECOIN);
-    await funded.fund(5n * COIN);
-    const stopped = await pay(funded, (await newParty("LITECOIN")).address, "1");
-    ok((await crashAt(funded, "stored")).done);
-    equal((await unmade(funded)).length, 1);
-    equal((await cancel(funded, stopped)).body.status, "CANCELED");
-    deepEqual(await unmade(funded), []);
-    const first = await pay(funded, (await newParty("LITECOIN")).address, "1");
-    ok((await crashAt(funded, "stored")).done);
-    const second = await pay(funded, (await newParty("LITECOIN")).address, "1");
-    const [, { version, order }] = await rowsOf<{ order: string; version: number }>(
-      funded.realm,
-      "select id as order, schedule_version as version from chain_orders where state in ('signed', 'new') order by id",
-    );
-    await funded.advanceOne({ order, version });
-    equal((await cancel(funded, first)).body.code, "withdrawal.not_cancelable");
-    const rows = await funded.ended([first, second]);
-    deepEqual(rows.map(({ status }) => status), ["DONE", "DONE"]);
-    await funded.agree();
-  },
+test("a signed order whose change is spent cannot be canceled; any other is, and its change with it", async ({ funded }) => {
+  await funded.fund(5n * COIN);
+  const stopped = await pay(funded, (await newParty("LITECOIN")).address, "1");
+  ok((await crashAt(funded, "stored")).done);
+  equal((await unmade(funded)).length, 1);
+  equal((await cancel(funded, stopped)).body.status, "CANCELED");
+  deepEqual(await unmade(funded), []);
+  const first = await pay(funded, (await newParty("LITECOIN")).address, "1");
+  ok((await crashAt(funded, "stored")).done);
+  const second = await pay(funded, (await newParty("LITECOIN")).address, "1");
+  const [, { version, order }] = await rowsOf<{ order: string; version: number }>(
+    funded.realm,
+    "select id as order, schedule_version as version from chain_orders where state in ('signed', 'new') order by id",
+  );
+  await funded.advanceOne({ order, version });
+  equal((await cancel(funded, first)).body.code, "withdrawal.not_cancelable");
+  const rows = await funded.ended([first, second]);
+  deepEqual(rows.map(({ status }) => status), ["DONE", "DONE"]);
+  await funded.agree();
 });
 
 Deno.test({
@@ -159,9 +140,9 @@ Deno.test({
   },
 });
 
-/** Change that no block has shown. */
-async function unmade(funded: UtxoRamp): Promise<unknown[]> {
-  return await rowsOf(funded.realm, "select hash from coins where height is null");
+/** Change of the ramp that no block has shown. */
+async function unmade({ realm, ramp }: UtxoRamp): Promise<unknown[]> {
+  return await rowsOf(realm, "select hash from coins where height is null and ramp = $1", [ramp]);
 }
 
 async function ordersOf(funded: UtxoRamp, withdrawal: string) {

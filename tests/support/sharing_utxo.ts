@@ -10,8 +10,11 @@ export interface SharedUtxo {
   lie(trick: Trick): void;
 }
 
-/** Adds a test. */
-export type AddUtxo = (title: string, work: (shared: SharedUtxo) => Promise<void>) => void;
+/** Adds a test, which may have steps. */
+export type AddUtxo = (
+  title: string,
+  work: (shared: SharedUtxo, t: Deno.TestContext) => Promise<void>,
+) => void;
 
 /**
  * Opens a realm for several tests, which are the steps of one. Each has a ramp of its own, and workers that know nothing of
@@ -35,7 +38,7 @@ export function sharingUtxo(title: string, chain: UtxoChain, ignore = false): Ad
         for (const [name, work] of steps) {
           trick = () => undefined;
           await using funded = await anotherUtxoRamp(chain, shared);
-          await t.step(name, () => work({ funded, lie: (other) => trick = other }));
+          await t.step(name, (step) => work({ funded, lie: (other) => trick = other }, step));
         }
       } finally {
         for (const proxy of proxies) await proxy.abort();

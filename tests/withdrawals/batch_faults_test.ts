@@ -15,15 +15,16 @@ import {
   statesOf,
 } from "../support/pending_withdrawals.ts";
 import { type Answer, rowsOf } from "../support/realm.ts";
+import { sharingUtxo } from "../support/sharing_utxo.ts";
 import { newParty } from "../chains/bitcoin/fixture.ts";
 
 const ignore = !hasLitecoind();
+/** A test ends what it asks for, and nobody else spends its coins. */
+const test = sharingUtxo("LTC: batches in one realm, and faults", LITECOIN, ignore);
 
-Deno.test({
-  name: "LTC: batches that end at any step and begin anew pay each withdrawal exactly once",
-  ignore,
-  fn: async (t) => {
-    await using funded = await openUtxoRamp(LITECOIN);
+test(
+  "LTC: batches that end at any step and begin anew pay each withdrawal exactly once",
+  async ({ funded }, t) => {
     await funded.fund(10n * COIN, 10n * COIN);
     for (const step of CHECKPOINTS) {
       await t.step(`a worker that ends at "${step}"`, async () => {
@@ -56,40 +57,32 @@ Deno.test({
     await feesDivided(funded);
     await funded.agree();
   },
+);
+
+test("LTC: two workers at once pay the waiting withdrawals exactly once", async ({ funded }) => {
+  await funded.fund(5n * COIN, 5n * COIN, 5n * COIN);
+  const queued = await queue(funded, LITECOIN, 6);
+  for (let round = 0; round < 4; round++) {
+    await Promise.all([funded.advance(), funded.advance(), funded.advance()]);
+    await funded.node.mine();
+  }
+  const more = await queue(funded, LITECOIN, 6);
+  await Promise.all([funded.realm.drain(), funded.realm.drain()]);
+  const [late] = await Promise.all([
+    queue(funded, LITECOIN, 12),
+    ...Array.from({ length: 4 }, () => funded.advance()),
+    funded.realm.drain(),
+  ]);
+  for (const one of [queued, more, late]) {
+    await funded.ended(one.ids);
+    await paidOnce(funded, one);
+  }
+  await funded.agree();
 });
 
-Deno.test({
-  name: "LTC: two workers at once pay the waiting withdrawals exactly once",
-  ignore,
-  fn: async () => {
-    await using funded = await openUtxoRamp(LITECOIN);
-    await funded.fund(5n * COIN, 5n * COIN, 5n * COIN);
-    const queued = await queue(funded, LITECOIN, 6);
-    for (let round = 0; round < 4; round++) {
-      await Promise.all([funded.advance(), funded.advance(), funded.advance()]);
-      await funded.node.mine();
-    }
-    const more = await queue(funded, LITECOIN, 6);
-    await Promise.all([funded.realm.drain(), funded.realm.drain()]);
-    const [late] = await Promise.all([
-      queue(funded, LITECOIN, 12),
-      ...Array.from({ length: 4 }, () => funded.advance()),
-      funded.realm.drain(),
-    ]);
-    for (const one of [queued, more, late]) {
-      await funded.ended(one.ids);
-      await paidOnce(funded, one);
-    }
-    await funded.agree();
-  },
-});
-
-Deno.test({
-  name:
-    "LTC: a withdrawal that is canceled before its batch was sent is not paid, and the others are",
-  ignore,
-  fn: async (t) => {
-    await using funded = await openUtxoRamp(LITECOIN);
+test(
+  "LTC: a withdrawal that is canceled before its batch was sent is not paid, and the others are",
+  async ({ funded }, t) => {
     await funded.fund(10n * COIN);
     for (const step of ["planned", "signed", "stored"] as const) {
       await t.step(`canceled at "${step}"`, async () => {
@@ -151,30 +144,25 @@ Deno.test({
     await funded.agree();
     deepEqual(await rowsOf(funded.realm, "select input from reserved_inputs"), []);
   },
-});
+);
 
-Deno.test({
-  name: "LTC: a reorganisation takes a batch's block, and each is paid once all the same",
-  ignore,
-  fn: async () => {
-    await using funded = await openUtxoRamp(LITECOIN);
-    await funded.fund(5n * COIN);
-    const queued = await queue(funded, LITECOIN, 3);
-    await funded.advance();
-    await funded.advance();
-    await funded.node.mine();
-    await funded.advance();
-    const mined = (await funded.withdrawal(queued.ids[0])).chain;
-    equal(mined.confirmations, 1);
-    await funded.node.reorganise(1);
-    await funded.advance();
-    const lost = (await funded.withdrawal(queued.ids[0])).chain;
-    deepEqual([lost.block, lost.confirmations, lost.hash], [null, 0, mined.hash]);
-    const rows = await funded.ended(queued.ids);
-    for (const { chain } of rows) ok(chain.block > mined.block);
-    await paidOnce(funded, queued);
-    await funded.agree();
-  },
+test("LTC: a reorganisation takes a batch's block, and each is paid once all the same", async ({ funded }) => {
+  await funded.fund(5n * COIN);
+  const queued = await queue(funded, LITECOIN, 3);
+  await funded.advance();
+  await funded.advance();
+  await funded.node.mine();
+  await funded.advance();
+  const mined = (await funded.withdrawal(queued.ids[0])).chain;
+  equal(mined.confirmations, 1);
+  await funded.node.reorganise(1);
+  await funded.advance();
+  const lost = (await funded.withdrawal(queued.ids[0])).chain;
+  deepEqual([lost.block, lost.confirmations, lost.hash], [null, 0, mined.hash]);
+  const rows = await funded.ended(queued.ids);
+  for (const { chain } of rows) ok(chain.block > mined.block);
+  await paidOnce(funded, queued);
+  await funded.agree();
 });
 
 Deno.test({
