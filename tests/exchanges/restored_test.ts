@@ -7,7 +7,7 @@ import { locationOf } from "../../domain/realms/realms.ts";
 import { adminAt, reportOf, rowsAt } from "../backup/fixture.ts";
 import { startService } from "../process/crash/service.ts";
 import { commandHost } from "../support/command_host.ts";
-import { testDatabase } from "../support/database.ts";
+import { realmDatabase, testDatabase } from "../support/database.ts";
 import { until } from "../support/eventually.ts";
 import { OUTSIDE } from "../support/evm_fixture.ts";
 import { type ExchangeFixture, openExchangeFixture } from "../support/exchange_fixture.ts";
@@ -136,14 +136,14 @@ async function followAndResolve(
 }
 
 Deno.test("a backup from before the exchange paid, restored: nothing is asked for or paid twice, each transfer is found or UNCLEAR", async () => {
-  await using own = await testDatabase();
+  await using own = await realmDatabase();
   await using elsewhere = await testDatabase();
   await using host = await commandHost();
   await using fixture = await openExchangeFixture({}, { DATABASE_URL: own.url });
   const { realm, funded, exchange } = fixture;
   const node = { ETHEREUM_RPC_URL: funded.anvil.url, ETHEREUM_CONFIRMATIONS: "2" };
   const begun = await order(fixture);
-  const backup = reportOf(await host.run(own.url, "backup", []));
+  const backup = reportOf(await host.call(own.url, "backup", []));
   await goOn(fixture, begun);
   const before = asked(fixture);
   // The exchange's list lags: it does not show one that it has paid.
@@ -152,7 +152,7 @@ Deno.test("a backup from before the exchange paid, restored: nothing is asked fo
       ? Response.json(exchange.withdrawals.filter(({ amount }) => amount !== "1.3"))
       : null;
 
-  reportOf(await host.run(elsewhere.url, "restore", [backup.path]));
+  reportOf(await host.call(elsewhere.url, "restore", [backup.path]));
   const settings = {
     ...node,
     ...{ DATA_DIR: `${host.folder}/records`, PLATFORM_KEY },
