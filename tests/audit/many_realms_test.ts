@@ -2,12 +2,13 @@
 import { deepEqual, equal, match, ok } from "node:assert/strict";
 import { fixture } from "../backup/fixture.ts";
 import { moveTo, otherServer, withMoney } from "../backup/servers.ts";
+import { realmDatabase } from "../support/database.ts";
 import { attest } from "../support/installation.ts";
 import { tamper } from "../support/tamper.ts";
 
 Deno.test("an audit of many realms goes on behind one that is wrong and those of a server that is away, and ends with their names", async () => {
   await using server = await otherServer();
-  await using its = await fixture();
+  await using its = await fixture(() => realmDatabase(4));
   const { host, url, realm } = its;
   await using first = await realm.neighbour();
   await using second = await realm.neighbour();

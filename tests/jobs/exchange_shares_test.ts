@@ -209,7 +209,7 @@ Deno.test("a user whose exchanges all hang keeps the checks of no other user wai
 });
 
 Deno.test("where exchanges hang in many realms, each has one job for them, and other work goes on", async () => {
-  await using own = await realmDatabase();
+  await using own = await realmDatabase(6);
   await using realm = await testRealm({ env: { DATABASE_URL: own.url } });
   const exchanges = openTestExchanges(realm, {});
   await using stack = new AsyncDisposableStack();

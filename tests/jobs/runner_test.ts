@@ -229,7 +229,7 @@ Deno.test("drain() does all due work, and returns in its time from stalled work"
 });
 
 Deno.test("realms whose databases hang keep no other waiting", async () => {
-  await using own = await realmDatabase();
+  await using own = await realmDatabase(6);
   await using realm = await testRealm({ env: { DATABASE_URL: own.url } });
   await using neighbours = new AsyncDisposableStack();
   const hanging: TestRealm[] = [];

@@ -6,7 +6,7 @@ import { startRunner } from "../../workers/jobs/runner.ts";
 import { openChains } from "../../workers/chains/registry.ts";
 import { openSigner } from "../../workers/keys/signer.ts";
 import { startTimetable } from "../../workers/schedule/timetable.ts";
-import { asSuperuser, realmDatabase, superuserUrl, testDatabase } from "../support/database.ts";
+import { asSuperuser, realmDatabase, superuserUrl } from "../support/database.ts";
 import { type TestRealm, testRealm } from "../support/realm.ts";
 import { until } from "../support/eventually.ts";
 
@@ -109,7 +109,7 @@ const CONNECTIONS = 20;
 const ENDING = 8;
 
 Deno.test("24 realms at once work over 20 connections: reads, changes, moves, jobs, hash chains", async () => {
-  await using own = await realmDatabase();
+  await using own = await realmDatabase(REALMS);
   const env = { DATABASE_URL: own.url, DATABASE_CONNECTIONS: `${CONNECTIONS}` };
   await using first = await testRealm({ env });
   const realms = [first];
@@ -184,7 +184,7 @@ function watchConnections(name: string) {
 }
 
 Deno.test("a process over its quota waits instead of failing, and nothing in use is cut off", async () => {
-  await using own = await testDatabase();
+  await using own = await realmDatabase(6);
   await using first = await testRealm({
     env: { DATABASE_URL: own.url, DATABASE_CONNECTIONS: "10" },
   });

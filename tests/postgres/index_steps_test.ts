@@ -150,7 +150,7 @@ Deno.test("an index of the same name on another table is left alone, and the ste
 });
 
 Deno.test("two processes make the same indexes of several realms of a database, without a deadlock", async () => {
-  await using own = await realmDatabase();
+  await using own = await realmDatabase(4);
   await using realm = await testRealm({ env: { DATABASE_URL: own.url } });
   const realms = [realm, ...await Promise.all([1, 2, 3].map(() => realm.neighbour()))];
   await using second = realm.another({ DATABASE_URL: own.url });

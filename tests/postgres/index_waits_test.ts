@@ -24,7 +24,7 @@ const SHORT = { INDEX_WAIT_SECONDS: "2" };
 const SNAPSHOT = "select 1 from pg_class limit 1";
 
 Deno.test("no transaction stays open while an index is made, of the realms that wait for their turn either", async () => {
-  await using own = await realmDatabase();
+  await using own = await realmDatabase(4);
   await using realm = await testRealm({ env: { DATABASE_URL: own.url } });
   const realms = [realm, ...await Promise.all([1, 2, 3].map(() => realm.neighbour()))];
   for (const one of realms) await one.currency("1");

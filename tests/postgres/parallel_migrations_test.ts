@@ -6,7 +6,7 @@ import type { RealmRow } from "../../db/realms/realms.ts";
 import { migrateRealms, restateAll } from "../../domain/realms/migrations.ts";
 import { locationOf } from "../../domain/realms/realms.ts";
 import { openProgress } from "../../progress.ts";
-import { testDatabase } from "../support/database.ts";
+import { realmDatabase } from "../support/database.ts";
 import { until } from "../support/eventually.ts";
 import { oneMore } from "../support/one_more_migration.ts";
 import { type TestProcess, type TestRealm, testRealm } from "../support/realm.ts";
@@ -112,7 +112,7 @@ async function versionsOf(
 }
 
 Deno.test("two processes migrate the realms of a database at once, each realm once, with progress", async () => {
-  await using own = await testDatabase();
+  await using own = await realmDatabase(6);
   const realms = await realmsIn(own.url, 6);
   await using first = realms.first;
   await using second: TestProcess = first.another({ DATABASE_URL: own.url });
@@ -148,7 +148,7 @@ Deno.test("two processes migrate the realms of a database at once, each realm on
 });
 
 Deno.test("a realm in use keeps no other from its migration, and a process that is killed meanwhile is carried on", async () => {
-  await using own = await testDatabase();
+  await using own = await realmDatabase(6);
   const realms = await realmsIn(own.url, 6);
   await using first = realms.first;
   const text = "alter table accounts add column added integer";
@@ -187,7 +187,7 @@ Deno.test("a realm in use keeps no other from its migration, and a process that 
 });
 
 Deno.test("a realm that moves while it is migrated is not marked as migrated", async () => {
-  await using own = await testDatabase();
+  await using own = await realmDatabase();
   const realms = await realmsIn(own.url, 1);
   await using first = realms.first;
   const { migrations } = first.services;

@@ -3,6 +3,7 @@ import { deepEqual, equal, match, ok } from "node:assert/strict";
 import { openSigner } from "../../workers/keys/signer.ts";
 import { type Fixture, fixture, rowsAt } from "../backup/fixture.ts";
 import { moveTo, otherServer, schemaOf } from "../backup/servers.ts";
+import { realmDatabase } from "../support/database.ts";
 import { PLATFORM_KEY, testConfig, type TestRealm } from "../support/realm.ts";
 
 const OLD = testConfig().masterKey!;
@@ -18,7 +19,7 @@ async function mastersOf({ url }: Fixture, realms: readonly TestRealm[]): Promis
 
 Deno.test("a rotation of the master key goes on behind realms that fail, ends with their names, and is carried on", async () => {
   await using server = await otherServer();
-  await using its = await fixture();
+  await using its = await fixture(() => realmDatabase(4));
   const { host, url, realm } = its;
   await using away = await realm.neighbour();
   await using broken = await realm.neighbour();
@@ -57,7 +58,7 @@ Deno.test("a rotation of the master key goes on behind realms that fail, ends wi
 
 Deno.test("a rotation of the platform key goes on behind a realm that fails, and is over only without one", async () => {
   await using server = await otherServer();
-  await using its = await fixture();
+  await using its = await fixture(() => realmDatabase(3));
   const { host, url, realm } = its;
   await using away = await realm.neighbour();
   await using last = await realm.neighbour();
