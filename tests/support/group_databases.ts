@@ -5,7 +5,7 @@
  *
  * @module
  */
-import { lacksDatabase, nextDatabase } from "./database.ts";
+import { lacksDatabase, nextDatabase, testDatabaseUrl } from "./database.ts";
 import { SPARES, sparesTaken } from "./spare_schemas.ts";
 
 /** Realms that a test may make, as a rule. */
@@ -15,15 +15,14 @@ const OF_A_TEST = 2;
 // programs may start none with a library of this environment.
 Deno.env.delete("LD_PRELOAD");
 
-let before = 0;
-
-/** A database that could not be made is asked for again before the next test: that one alone fails. */
-async function next(): Promise<void> {
-  await nextDatabase();
-  before = sparesTaken();
+/** Whether the next test may find no spare schema; those of a database of a test's own are not among the group's. */
+function isUsedUp(): boolean {
+  const name = new URL(testDatabaseUrl()).pathname.slice(1);
+  return sparesTaken(name) > SPARES - OF_A_TEST;
 }
 
-Deno.test.beforeAll(() => next().catch((error) => console.error(error)));
+// A database that could not be made is asked for again before the next test: that one alone fails.
+Deno.test.beforeAll(() => nextDatabase().catch((error) => console.error(error)));
 Deno.test.beforeEach(async () => {
-  if (lacksDatabase() || sparesTaken() - before > SPARES - OF_A_TEST) await next();
+  if (lacksDatabase() || isUsedUp()) await nextDatabase();
 });

@@ -66,18 +66,20 @@ async function addOne({ sql }: Pool, migrations: Migrations, schema: string): Pr
   });
 }
 
-let taken = 0;
+const taken = new Map<string, number>();
 
-/** How many spare schemas this process has asked for. */
-export function sparesTaken(): number {
-  return taken;
+/** How many spare schemas this process has asked a database for, by its name. */
+export function sparesTaken(database: string): number {
+  return taken.get(database) ?? 0;
 }
 
 /** Gives a spare schema of a database its name; false where none is left. */
 export async function takeSpare({ sql }: Pool, schema: string): Promise<boolean> {
-  taken++;
   return await sql.begin(async (tx) => {
-    await tx`select pg_advisory_xact_lock(hashtext('spares'))`; // what comes after it sees what others took
+    // What comes after the lock sees what others took.
+    const [{ database }] = await tx<{ database: string }[]>`
+      select current_database() as database, pg_advisory_xact_lock(hashtext('spares'))`;
+    taken.set(database, sparesTaken(database) + 1);
     const [found] = await tx<{ name: string }[]>`
       select nspname as name from pg_namespace where nspname ~ '^spare_[0-9]+$' limit 1`;
     if (found === undefined) return false;
