@@ -8,7 +8,7 @@ import { keepMeasurement, MEASURED_NAMES } from "../../domain/realms/measurement
 import { newId } from "../../domain/ids.ts";
 import { createApp } from "../../routes/http/app.ts";
 import { probeDelays, requestMetricsOf } from "../../routes/http/request_metrics.ts";
-import { testDatabase } from "../support/database.ts";
+import { realmDatabase } from "../support/database.ts";
 import { publishEvents } from "../../workers/webhooks/publishing.ts";
 import { until } from "../support/eventually.ts";
 import { PLATFORM_KEY, type TestRealm, testRealm } from "../support/realm.ts";
@@ -115,7 +115,7 @@ Deno.test("without METRICS_NETWORKS a service with a public address tells nobody
 });
 
 Deno.test("what workers measured is told for all realms together, and for each to the operator alone", async () => {
-  await using own = await testDatabase();
+  await using own = await realmDatabase();
   await using realm = await measuredRealm({ DATABASE_URL: own.url });
   await using other = await realm.neighbour();
   const add = (of: TestRealm, count: number, run_at: number) =>
@@ -150,7 +150,7 @@ Deno.test("what workers measured is told for all realms together, and for each t
 });
 
 Deno.test("events and deliveries that wait, and receivers that fail, are measured", async () => {
-  await using own = await testDatabase();
+  await using own = await realmDatabase();
   await using realm = await measuredRealm({ DATABASE_URL: own.url });
   const hook = { url: "https://hooks.example.com", events: ["stop.set"] };
   const ids: string[] = [];

@@ -17,7 +17,7 @@ import {
   namesIn,
   stateOf,
 } from "../support/archives.ts";
-import { testDatabase } from "../support/database.ts";
+import { realmDatabase } from "../support/database.ts";
 import { oneMore } from "../support/one_more_migration.ts";
 import { rowsOf, type TestRealm, testRealm } from "../support/realm.ts";
 
@@ -62,7 +62,7 @@ async function formsOf(realm: TestRealm, table: string): Promise<string[]> {
 }
 
 Deno.test("parts that come back into a ledger that was migrated meanwhile have its new columns, with what the rows of other parts have there", async () => {
-  await using own = await testDatabase();
+  await using own = await realmDatabase();
   await using realm = await testRealm({ env: { DATABASE_URL: own.url } });
   await agedRealm(realm);
   const folder = await Deno.makeTempDir();
@@ -119,7 +119,7 @@ for (
   ] as const
 ) {
   Deno.test(`a part with ${title} does not come back by itself, and does once it was altered as the message says`, async () => {
-    await using own = await testDatabase();
+    await using own = await realmDatabase();
     await using realm = await testRealm({ env: { DATABASE_URL: own.url } });
     await agedRealm(realm);
     await migrate(realm, earlier);
@@ -142,7 +142,7 @@ for (
 }
 
 Deno.test("a part that came back into a ledger that was migrated meanwhile is archived with what its rows have now, and files of before are never taken for it", async () => {
-  await using own = await testDatabase();
+  await using own = await realmDatabase();
   await using realm = await testRealm({ env: { DATABASE_URL: own.url } });
   await agedRealm(realm);
   const [first, second, third] = [

@@ -9,7 +9,7 @@ import {
 } from "../../db/migrate.ts";
 import { migrateAll, migrateRealms } from "../../domain/realms/migrations.ts";
 import { locationOf } from "../../domain/realms/realms.ts";
-import { testDatabase } from "../support/database.ts";
+import { realmDatabase, testDatabase } from "../support/database.ts";
 import { rowsOf, type TestRealm, testRealm } from "../support/realm.ts";
 import { until } from "../support/eventually.ts";
 
@@ -77,7 +77,7 @@ async function schemaVersionOf(realm: TestRealm): Promise<number> {
 }
 
 Deno.test("a realm that cannot be migrated keeps no other from it, answers 503, and is migrated later", async () => {
-  await using own = await testDatabase();
+  await using own = await realmDatabase();
   await using first = await testRealm({ env: { DATABASE_URL: own.url } });
   await using second = await first.neighbour();
   const { sql } = first.database.platform;
@@ -120,7 +120,7 @@ async function rowsOfBoth(sql: Sql, ids: string[]): Promise<number[]> {
 }
 
 Deno.test("a migration that waits for a long reader lets transfers pass, and is tried again", async () => {
-  await using own = await testDatabase();
+  await using own = await realmDatabase();
   await using realm = await testRealm({ env: { DATABASE_URL: own.url } });
   const { account, name } = await realm.currency("10");
   const other = await realm.account({ asset: name });
@@ -151,7 +151,7 @@ Deno.test("a migration that waits for a long reader lets transfers pass, and is 
 });
 
 Deno.test("a migration of realms that was changed after it was applied stops the start", async () => {
-  await using own = await testDatabase();
+  await using own = await realmDatabase();
   await using realm = await testRealm({ env: { DATABASE_URL: own.url } });
   const migrations = await readMigrations();
   deepEqual(await migrateAll(realm.database, migrations, () => {}), []);
@@ -165,7 +165,7 @@ Deno.test("a migration of realms that was changed after it was applied stops the
 });
 
 Deno.test("a realm that was restored without its role, or without its rights, has both again after a start", async () => {
-  await using own = await testDatabase();
+  await using own = await realmDatabase();
   await using realm = await testRealm({ env: { DATABASE_URL: own.url } });
   await using second = await realm.neighbour();
   const { account } = await realm.currency("10");
