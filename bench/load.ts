@@ -61,27 +61,13 @@ export async function chooseGenerator(
   const lists = new Map<string, Promise<string>>();
   let corrected = false;
   const send = useWrk ? withWrk : withOwn;
-  const told = new Map<string, Heard>();
   return {
     get name() {
       if (!useWrk) return "bench/generator.ts";
       return corrected ? "wrk (some times corrected by it)" : "wrk (times as they were)";
     },
-    async run(port, target, load) {
-      const figures = await send(port, target, load);
-      const { transfers, failed } = heard(target);
-      told.set(target.id, {
-        transfers: transfers + transfersOf(figures, load),
-        failed: failed + figures.failed,
-      });
-      return figures;
-    },
-    heard,
+    ...noting(send),
   };
-
-  function heard({ id }: Target): Heard {
-    return told.get(id) ?? { transfers: 0, failed: 0 };
-  }
 
   async function withWrk(port: number, target: Target, load: Load): Promise<LoadFigures> {
     const { connections, seconds, how, many } = load;
@@ -128,4 +114,22 @@ export async function chooseGenerator(
     lists.set(path, written);
     return written;
   }
+}
+
+/** Keeps in mind what a generator's runs were answered. */
+function noting(send: Generator["run"]): Pick<Generator, "run" | "heard"> {
+  const told = new Map<string, Heard>();
+  const heard = ({ id }: Target) => told.get(id) ?? { transfers: 0, failed: 0 };
+  return {
+    heard,
+    async run(port, target, load) {
+      const figures = await send(port, target, load);
+      const { transfers, failed } = heard(target);
+      told.set(target.id, {
+        transfers: transfers + transfersOf(figures, load),
+        failed: failed + figures.failed,
+      });
+      return figures;
+    },
+  };
 }
