@@ -132,9 +132,7 @@ Deno.test("no statement of the sources reads a table through by a plan that was 
   const wide: string[] = [];
   let planned = 0;
   for (const { at, text, parameters } of await writtenStatements()) {
-    const values = parameters === 0
-      ? ""
-      : `(${new Array(parameters).fill("null")})`;
+    const values = parameters === 0 ? "" : `(${new Array(parameters).fill("null")})`;
     const plan = await sql.unsafe(
       `deallocate all; prepare one as ${text};
       explain (format json) execute one${values}`,
