@@ -55,6 +55,10 @@ export interface FundedRamp extends AsyncDisposable {
   address: string;
   readonly asset: string;
   readonly chain: string;
+  /** To whom it withdraws unless told. */
+  readonly outside: string;
+  /** What fees and the world had when it was opened. */
+  readonly before: Pick<Books, "fees" | "world">;
   /** Asks for a withdrawal from the virtual account. */
   withdraw(value: string, more?: Record<string, unknown>): Promise<Answer>;
   /** Reads a withdrawal. */
@@ -107,13 +111,11 @@ export async function anotherFundedRamp(
 
 /** The same ramp, whose workers know nothing of the node yet. */
 export async function sameFundedRamp(
-  funded: Pick<FundedRamp, "anvil" | "ramp" | "account" | "address" | "asset" | "chain">,
+  funded: Omit<FundedRamp, "realm" | "context">,
   realm: TestRealm,
 ): Promise<FundedRamp> {
-  const { anvil, ramp, account, address, asset, chain } = funded;
   const context = await workerContextOf(realm);
-  const end = () => Promise.resolve();
-  return assemble({ realm, anvil, context, ramp, account, address, asset, chain, end });
+  return assemble({ ...funded, realm, context, end: () => Promise.resolve() });
 }
 
 /** What a funded ramp is opened on. */
@@ -154,8 +156,8 @@ async function prepare({ realm, anvil, end, chain, asset, options }: Ground): Pr
 function assemble(
   parts:
     & Pick<FundedRamp, "realm" | "anvil" | "context" | "ramp" | "account" | "address">
-    & Pick<Ground, "asset" | "chain" | "end">
-    & { outside: string; before: Pick<Books, "fees" | "world"> },
+    & Pick<FundedRamp, "asset" | "chain" | "outside" | "before">
+    & Pick<Ground, "end">,
 ): FundedRamp {
   const { realm, anvil, context, ramp, account, address, asset, chain, end } = parts;
   const { outside, before } = parts;
