@@ -239,7 +239,7 @@ create index displaced_orders_ramp on displaced_orders (ramp);
 create index displaced_orders_seen on displaced_orders (chain, network, seen_height) where seen_height is not null;
 comment on table displaced_orders is 'Nothing is booked for them: their users and an operator are told, and none is sent again here once that was done.';
 comment on column displaced_orders.done is 'Whether its order is done: nodes are asked about it although no block shows it.';
-comment on column displaced_orders.state is 'Lost: no block has it, and nobody was told yet. Replaced: another transaction of its order was mined, which did the same. Displaced: told that what its order has booked did not happen. Succeeded: told that a block has it again, and that it did there what it had failed to do. Returned: a block has it again, and what its order has booked holds, which was told where the contrary was.';
+comment on column displaced_orders.state is 'Lost: no block has it, and nobody was told yet. Replaced: another transaction of its order was mined, which did the same. Displaced: told that what its order has booked did not happen. Succeeded: told that a block has it again, and that it did there what it had failed to do. Returned: a block has it again, and what its order has booked holds, which was told where the contrary was; or one that had failed, and then succeeded, is in no block any more.';
 comment on column displaced_orders.by_hash is 'What took its place; null where nothing is known to have.';
 comment on column displaced_orders.since is 'The highest block from which it is searched again.';
 comment on column displaced_orders.lost_height is 'The block that had it.';
