@@ -141,10 +141,11 @@ async function build(asked: Asked, server: Server | undefined, accounts: number)
     const length = asked.quick ? 10 : 60;
     await measureMinute(field, `first ${length} s`, length, minuteTurn(asked));
   }
-  const other = server === undefined
+  const isWhole = server === undefined || !asked.quick;
+  const other = isWhole
     ? await makeRealm(stand, service, { name: "yardstick", accounts: 1 })
     : realm;
-  const own = server === undefined ? await openYardstick(stand, other, how) : independent;
+  const own = isWhole ? await openYardstick(stand, other, how) : independent;
   const large = accounts === ACCOUNTS
     ? realm
     : await makeRealm(stand, service, { name: "large", accounts });
@@ -225,15 +226,20 @@ async function compare(built: Built, asked: Asked): Promise<void> {
   }
 }
 
-/** The most important rows on PostgreSQL 15, where the machine has it. */
+/** The first and the fifth minute and the most important rows on PostgreSQL 15, where the machine has it. */
 async function compareOlder(asked: Asked): Promise<void> {
   const server = await startPostgres15();
   if (server === null) return console.log("PostgreSQL 15 is not installed: its rows are left out");
   const once = { ...asked, keep: undefined, rounds: asked.quick ? 1 : asked.rounds };
-  await using built = await build({ ...once, only: "older" }, server, ACCOUNTS);
-  await warm(built, Math.min(WARM_S, asked.seconds));
   console.log("PostgreSQL 15, with its default settings:\n");
+  const only = asked.quick ? "older" : "minutes";
+  await using built = await build({ ...once, only }, server, ACCOUNTS);
+  if (!asked.quick && asked.minutes > 0) {
+    await measureLaterMinute(built, built.bornAt, asked.minutes, minuteTurn(asked));
+  }
+  await warm(built, Math.min(WARM_S, asked.seconds));
   const names = [BASE, "single, uniform, 32", "single, uniform, 256", "1000 a request, 4"];
+  if (!asked.quick) names.push("yardstick on the product's tables, 32");
   const rows = rowsOf(asked.seconds, built.large).filter(({ name }) => names.includes(name));
   await table(built, rows, once);
   await benchBatches(built);

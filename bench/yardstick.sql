@@ -3,6 +3,17 @@
 create or replace function bench_account(n bigint) returns uuid language sql immutable as $$
   select ('00000000-0000-7000-8000-' || lpad(n::text, 12, '0'))::uuid $$;
 
+-- PostgreSQL has it from 18 on.
+do $do$
+begin
+  if to_regproc('pg_catalog.uuidv7') is null then
+    create or replace function uuidv7() returns uuid language sql volatile as $$
+      select overlay(replace(gen_random_uuid()::text, '-', '') placing
+        lpad(to_hex(floor(extract(epoch from clock_timestamp()) * 1000)::bigint), 12, '0') || '7'
+        from 1 for 13)::uuid $$;
+  end if;
+end $do$;
+
 create or replace function bench_one(
   p_key uuid, p_fingerprint uuid, p_id uuid, p_source uuid, p_destination uuid, p_amount numeric,
   p_actor uuid
