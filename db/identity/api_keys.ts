@@ -84,7 +84,8 @@ function grants(db: Db) {
       array(select unnest(k.roles) intersect select unnest(u.roles)) as roles,
       array(select unnest(k.scopes) intersect select unnest(u.scopes)) as scopes,
       k.deleted_at is null and u.deleted_at is null and u.active as alive
-    from api_keys k join users u on u.id = k.owner`;
+    from api_keys k,
+      lateral (select roles, scopes, deleted_at, active from users where id = k.owner offset 0) u`;
 }
 
 /** Reads the present rights of a key, by its digest. */
