@@ -162,7 +162,7 @@ async function describeTable(
         'constraint ' || conname || ' ' || pg_get_constraintdef(oid) as line
       from pg_constraint where conrelid = ${qualified}::regclass and contype <> 'n'
       union all
-      select 2, indexrelid::regclass::text, pg_get_indexdef(indexrelid)
+      select 2, (select relname from pg_class where oid = indexrelid), pg_get_indexdef(indexrelid)
       from pg_index i where indrelid = ${qualified}::regclass
         and not exists (select 1 from pg_constraint c where c.conindid = i.indexrelid)
       union all
