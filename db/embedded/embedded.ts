@@ -12,7 +12,7 @@
  *   a server that a killed process left. Such a list stops mistakes, not an intruder: `pg_ctl` alone
  *   runs any program that it is given. So the process that serves requests never has these rights:
  *   the launcher (launcher/launch.ts) starts the server and gives the service its address.
- * - `--allow-net=127.0.0.1`, `--allow-sys=uid`. No package is loaded by these modules.
+ * - `--allow-net=127.0.0.1`, `--allow-sys=uid,statfs`. No package is loaded by these modules.
  *
  * The host must have libstdc++ and glibc (no Alpine).
  * @module
@@ -28,6 +28,7 @@ import {
 } from "./cluster.ts";
 import { assertOwn, exists, isRoot, makeFolder, unpackBinaries } from "./files.ts";
 import { launchOnPort, retireOrphan, supervise } from "./server.ts";
+import { walRoom, walSizes } from "./wal_sizes.ts";
 
 /** Options of an embedded server. */
 export interface EmbeddedOptions {
@@ -86,11 +87,12 @@ export async function startEmbedded(options: EmbeddedOptions): Promise<EmbeddedP
   try {
     const pgdata = join(home, "pgdata");
     const settings = options.settings ?? {};
-    const cluster = { bin, home, pgdata, settings, user: await serverUser(pgdata) };
+    const found = { bin, home, pgdata, settings, user: await serverUser(pgdata) };
     const firstStart = !await exists(pgdata);
     await removeLeftovers(home);
-    await (firstStart ? createCluster(cluster) : retireOrphan(cluster));
+    await (firstStart ? createCluster(found) : retireOrphan(found));
     const passwords = await readCredentials(home);
+    const cluster = { ...found, settings: { ...walSizes(await walRoom(pgdata)), ...settings } };
     const { port, child } = await launchOnPort(cluster, options.port);
     const server = supervise(cluster, port, child);
     let stopped: Promise<void> | undefined;

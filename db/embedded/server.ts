@@ -14,10 +14,6 @@ const SETTINGS: Readonly<Record<string, string>> = {
   unix_socket_directories: "",
   max_connections: "100",
   shared_buffers: "256MB",
-  max_wal_size: "4GB",
-  // Segments that the log has grown to are kept and used again: a commit that needs a new one waits
-  // until its 16 MB of zeros are on the disk.
-  min_wal_size: "1GB",
   checkpoint_timeout: "15min",
   random_page_cost: "1.1",
   jit: "off",

@@ -12,7 +12,7 @@ import { statfs } from "node:fs/promises";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 
-/** Segments that there are afterwards: half a gigabyte, of some 400 000 transfers. */
+/** Segments that there are afterwards, unless the server keeps fewer: half a gigabyte, of some 400 000 transfers. */
 const SEGMENTS = 32;
 /** The server starts to be used first, and short runs do not pay for this. */
 const DELAY_MS = 10_000;
@@ -107,10 +107,17 @@ async function preallocate(target: Target): Promise<void> {
     ...{ max: 1, connect_timeout: 30 },
   });
   try {
-    const [{ have }] = await sql<{ have: number }[]>`
-      select count(name)::int as have from pg_ls_waldir() where name ~ '^[0-9A-F]{24}$'`;
-    if (have >= SEGMENTS) return;
-    for (let i = have; i < SEGMENTS; i++) {
+    const [{ used, ahead, kept }] = await sql<{ used: number; ahead: number; kept: number }[]>`
+      select count(name) filter (where name <= newest)::int as used,
+        count(name) filter (where name > newest)::int as ahead,
+        (pg_size_bytes(current_setting('min_wal_size'))
+          / pg_size_bytes(current_setting('wal_segment_size')))::int as kept
+      from pg_ls_waldir(), pg_walfile_name(pg_current_wal_insert_lsn()) newest
+      where name ~ '^[0-9A-F]{24}$'`;
+    const wanted = Math.min(SEGMENTS, kept); // what is not kept would be made anew at each start
+    if (used + ahead >= wanted) return;
+    // Those that lie ahead are used up first.
+    for (let i = used; i < wanted; i++) {
       await sql`select pg_logical_emit_message(false, 'purser', '')`; // an empty segment is not left
       await sql`select pg_switch_wal()`;
       await new Promise((resolve) => setTimeout(resolve, pauseMs));

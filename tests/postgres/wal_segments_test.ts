@@ -1,5 +1,22 @@
-/** The preallocation of the write-ahead log, without a server. @module */
+/** The size and the preallocation of the write-ahead log, without a server. @module */
+import { deepEqual } from "node:assert/strict";
 import { preallocateLater } from "../../db/embedded/wal_segments.ts";
+import { walSizes } from "../../db/embedded/wal_sizes.ts";
+
+const GIB = 1024 ** 3;
+
+Deno.test("the log grows to an eighth of its room, to 4 GB at most and never less than its server needs", () => {
+  const sizes = [1000 * GIB, 32 * GIB, 32 * GIB - 1, 8 * GIB, 2 * GIB, GIB, GIB - 1, 0].map(
+    (room) => {
+      const { max_wal_size, min_wal_size } = walSizes(room);
+      return `${min_wal_size} to ${max_wal_size}`;
+    },
+  );
+  deepEqual(sizes, [
+    ...["1024MB to 4096MB", "1024MB to 4096MB", "1008MB to 4032MB", "256MB to 1024MB"],
+    ...["64MB to 256MB", "32MB to 128MB", "32MB to 128MB", "32MB to 128MB"],
+  ]);
+});
 
 Deno.test("a preallocation that cannot start ends no process", async () => {
   const superuserUrl = "postgres://postgres:none@127.0.0.1:1/purser";

@@ -12,7 +12,7 @@ const MAIN = new URL("../../main.ts", import.meta.url);
 const { masterKey } = testConfig();
 const ALL = [
   ...["--allow-net", "--allow-read", "--allow-write", "--allow-env", "--allow-run"],
-  "--allow-sys=uid",
+  "--allow-sys=uid,statfs",
 ];
 
 /** A command on a terminal. */
