@@ -35,7 +35,7 @@ async function whileLocked<T>(
   await until(async () => {
     const [{ waits }] = await realm.database.platform.sql<{ waits: number }[]>`
       select count(*)::integer as waits from pg_locks l join pg_stat_activity a using (pid)
-      where not l.granted and l.relation::regclass::text like ${`%${table}`}
+      where not l.granted and a.datname = current_database() and l.relation::regclass::text like ${`%${table}`}
         and l.waitstart < now() - interval '600 ms'`;
     return waits > 0 || ended;
   });

@@ -7,6 +7,7 @@ import { attachNewest } from "../../workers/archive/archiving.ts";
 import { extendHashChain } from "../../workers/audit/hash_chain.ts";
 import { agedRealm, archiveInto, archiveOne, asOwner, namesIn } from "../support/archives.ts";
 import { until } from "../support/eventually.ts";
+import { LOCKS_HERE } from "../support/locks.ts";
 import { countParts } from "../support/parts.ts";
 import { rowsOf, type TestRealm, testRealm } from "../support/realm.ts";
 
@@ -57,7 +58,7 @@ Deno.test("nobody waits behind an archive that waits for a vacuum of its part", 
       const waiting = () =>
         rowsOf<{ mode: string }>(
           realm,
-          `select mode from pg_locks where relation = '${name}'::regclass and not granted`,
+          `select mode from ${LOCKS_HERE} l where relation = '${name}'::regclass and not granted`,
         );
       await until(async () => (await waiting()).length > 0);
       deepEqual(await waiting(), [{ mode: "ShareUpdateExclusiveLock" }]);

@@ -10,6 +10,7 @@ import { renewOldAnswers } from "../../workers/schedule/kept_answers.ts";
 import { until } from "../support/eventually.ts";
 import { age, keptOf, MANY, renew } from "../support/generations.ts";
 import { holdLedgerLock, waitForWaiter } from "../support/held_queues.ts";
+import { LOCKS_HERE } from "../support/locks.ts";
 import { book, bulkOf, ownQueue } from "../support/posting_queues.ts";
 import { type Answer, PASSWORD, rowsOf, type TestRealm, testRealm } from "../support/realm.ts";
 
@@ -148,7 +149,7 @@ Deno.test("requests that wait for the exchange are answered, and repeats among t
   await until(async () =>
     (await rowsOf(
       realm,
-      `select 1 from pg_locks l where not l.granted and l.relation in
+      `select 1 from ${LOCKS_HERE} l where not l.granted and l.relation in
         ('idempotency'::regclass, 'idempotency_earlier'::regclass)`,
     )).length > 0
   );

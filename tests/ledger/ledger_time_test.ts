@@ -8,6 +8,7 @@ import { openSigner } from "../../workers/keys/signer.ts";
 import { startTimetable } from "../../workers/schedule/timetable.ts";
 import { databaseClock } from "../support/clock.ts";
 import { until } from "../support/eventually.ts";
+import { LOCKS_HERE } from "../support/locks.ts";
 import {
   rowsOf,
   type Send,
@@ -178,8 +179,8 @@ test("a balance of this moment waits for a move that has its time and is not com
     realm.admin.send("GET", `${path}/balance?at=${at}`),
     realm.admin.send("GET", `${path}/statement`),
   ];
-  const waiting = "select count(*)::int as n from pg_locks where not granted" +
-    " and relation = 'ledger_lock'::regclass and mode = 'ShareLock'";
+  const waiting = `select count(*)::int as n from ${LOCKS_HERE} l where not granted
+    and relation = 'ledger_lock'::regclass and mode = 'ShareLock'`;
   let answered = 0;
   for (const one of [past, present]) one.finally(() => answered++).catch(() => {}); // awaited below
   const asksOrAnswers = async () => (await rowsOf<{ n: number }>(realm, waiting))[0].n + answered;

@@ -57,7 +57,8 @@ Deno.test("a read that is aborted is ended on its own server, and nothing on ano
     await there`truncate before.canceled`;
     const runs = async () => {
       const rows = await here`select 1 from pg_stat_activity
-        where query = 'select pg_sleep(60)' and state = 'active' and pid <> pg_backend_pid()`;
+        where query = 'select pg_sleep(60)' and state = 'active'
+          and datname = current_database() and pid <> pg_backend_pid()`;
       return rows.length > 0;
     };
     await abort(poolOf(here, there), 3_000, runs); // by its time-out

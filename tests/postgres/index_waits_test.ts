@@ -17,6 +17,7 @@ import {
   untilOld,
   validityOf,
 } from "../support/index_steps.ts";
+import { LOCKS_HERE } from "../support/locks.ts";
 import { type TestRealm, testRealm } from "../support/realm.ts";
 
 /** A short wait, for what stays until it is told to end. */
@@ -150,7 +151,7 @@ Deno.test("writers wait for no index: while it is made, while it waits, while on
   const { migrations } = realm.services;
   deepEqual(await migrating(realm, migrations, COLUMN).left, []);
   const { stop, writes } = keepWriting(realm);
-  const strong = `select l.mode, a.application_name from pg_locks l
+  const strong = `select l.mode, a.application_name from ${LOCKS_HERE} l
     join pg_stat_activity a using (pid) where l.relation = '${schemaOf(realm)}.accounts'::regclass
     and a.application_name in ('purser index', 'purser migration')
     and l.mode not in ('AccessShareLock', 'RowExclusiveLock', 'ShareUpdateExclusiveLock')`;

@@ -10,6 +10,7 @@ import {
 import { migrateAll, migrateRealms } from "../../domain/realms/migrations.ts";
 import { locationOf } from "../../domain/realms/realms.ts";
 import { realmDatabase, testDatabase } from "../support/database.ts";
+import { LOCKS_HERE } from "../support/locks.ts";
 import { rowsOf, type TestRealm, testRealm } from "../support/realm.ts";
 import { until } from "../support/eventually.ts";
 
@@ -139,7 +140,7 @@ Deno.test("a migration that waits for a long reader lets transfers pass, and is 
     migrated = true;
     return left;
   });
-  const waiting = `select 1 from pg_locks l
+  const waiting = `select 1 from ${LOCKS_HERE} l
     where l.relation = 'accounts'::regclass and not l.granted and l.mode = 'AccessExclusiveLock'`;
   await until(async () => (await rowsOf(realm, waiting)).length > 0);
   const move = { source: { account }, destination: { account: other }, value: "1" };

@@ -46,7 +46,8 @@ Deno.test("a transaction that comes behind hundreds of statements is nobody else
     const slow = [held(), held()];
     await until(async () => {
       const rows = await observer.sql`select from pg_stat_activity
-        where query like '%xact_lock_shared%' and wait_event = 'advisory' and pid <> pg_backend_pid()`;
+        where query like '%xact_lock_shared%' and wait_event = 'advisory'
+          and datname = current_database() and pid <> pg_backend_pid()`;
       return rows.length === 2;
     });
     const reads = Array.from({ length: 198 }, () => reading(pool, (db) => db.unsafe("select 1")));

@@ -8,6 +8,7 @@ import { locationOf } from "../../domain/realms/realms.ts";
 import { openProgress } from "../../progress.ts";
 import { realmDatabase } from "../support/database.ts";
 import { until } from "../support/eventually.ts";
+import { LOCKS_HERE } from "../support/locks.ts";
 import { oneMore } from "../support/one_more_migration.ts";
 import { type TestProcess, type TestRealm, testRealm } from "../support/realm.ts";
 
@@ -170,7 +171,7 @@ Deno.test("a realm in use keeps no other from its migration, and a process that 
     stdout: "null",
     stderr: "inherit",
   }).spawn();
-  const waits = `select 1 from pg_locks l join pg_class c on c.oid = l.relation
+  const waits = `select 1 from ${LOCKS_HERE} l join pg_class c on c.oid = l.relation
     where c.relname = 'accounts' and not l.granted and l.mode = 'AccessExclusiveLock'`;
   const others = Array(6).fill(version + 1).with(2, version);
   await until(async () => {

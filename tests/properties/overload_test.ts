@@ -3,6 +3,7 @@ import { deepEqual, equal, match, ok } from "node:assert/strict";
 import { openPostingQueue } from "../../db/ledger/posting_queue.ts";
 import type { RealmContext } from "../../domain/realms/context.ts";
 import { createApp } from "../../routes/http/app.ts";
+import { LOCKS_HERE } from "../support/locks.ts";
 import { type Answer, PLATFORM_KEY, rowsOf, type TestRealm, testRealm } from "../support/realm.ts";
 import { assertInvariants } from "./invariants.ts";
 
@@ -145,7 +146,8 @@ async function holdLedgerLock(realm: TestRealm): Promise<{ open(): Promise<void>
   await taken.promise;
   const [{ held }] = await rowsOf<{ held: number }>(
     realm,
-    "select count(*)::int as held from pg_locks where relation = 'ledger_lock'::regclass and granted",
+    `select count(*)::int as held from ${LOCKS_HERE} l
+      where relation = 'ledger_lock'::regclass and granted`,
   );
   equal(held, 1);
   return {

@@ -1,5 +1,6 @@
 /** The ledger lock held, and a way to the database that is cut: so batches wait in mid-flight. @module */
 import { until } from "./eventually.ts";
+import { LOCKS_HERE } from "./locks.ts";
 import { rowsOf, type TestRealm } from "./realm.ts";
 
 /** Holds the ledger lock, so that whatever a queue sends waits in mid-flight. */
@@ -22,7 +23,7 @@ export async function holdLedgerLock(realm: TestRealm): Promise<{ release(): Pro
 }
 
 /** The backends that wait for the ledger lock. */
-export const waiters = `select l.pid from pg_locks l
+export const waiters = `select l.pid from ${LOCKS_HERE} l
   where l.relation = 'ledger_lock'::regclass and not l.granted`;
 
 /** Waits until so many backends wait for the ledger lock. */
