@@ -4,10 +4,12 @@
 const LOWEST = 20_000;
 const COUNT = 12_768;
 
-/** A port of 127.0.0.1 that nobody listens on. */
+let next = Math.floor(Math.random() * COUNT);
+
+/** A port of 127.0.0.1 that nobody listens on, and that this process is not given again before all others. */
 export function freePort(): number {
   while (true) {
-    const port = LOWEST + Math.floor(Math.random() * COUNT);
+    const port = LOWEST + next++ % COUNT;
     try {
       using _listener = Deno.listen({ port, hostname: "127.0.0.1" });
       return port;
