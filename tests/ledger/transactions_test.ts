@@ -105,7 +105,7 @@ test("POST /v1/transactions lets nobody move value out of another's account", as
   const hidden = await own.send("POST", "/v1/transactions", move);
   deepEqual([hidden.status, hidden.body.code], [404, "account.not_found"]);
   // Not a word tells an account that one may not see from one that there is not.
-  const none = { ...move, source: { account: mine.replace(/....$/, "0000") } };
+  const none = { ...move, source: { account: newId(1) } };
   const unknown = await own.send("POST", "/v1/transactions", none);
   deepEqual([unknown.status, unknown.body.detail], [hidden.status, hidden.body.detail]);
   const seen = await reader.send("POST", "/v1/transactions", move);
