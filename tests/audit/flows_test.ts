@@ -5,6 +5,7 @@ import { appendLinks } from "../../domain/audit/hash_chain.ts";
 import { checkLedger } from "../../domain/audit/ledger_check.ts";
 import { extendHashChain } from "../../workers/audit/hash_chain.ts";
 import { databaseClock } from "../support/clock.ts";
+import { insideOne } from "../support/eventually.ts";
 import { leaveBroken, rowsOf, type TestRealm, testRealm } from "../support/realm.ts";
 import { sharing } from "../support/sharing.ts";
 
@@ -55,6 +56,7 @@ async function transfers(realm: TestRealm, supply: string) {
 }
 
 test("GET /v1/stats/flows tells exact sums by asset, type and direction, and what is not counted yet", async (realm) => {
+  await insideOne(HOUR);
   const { name, move } = await transfers(realm, "1000");
   await realm.admin.send("PUT", "/v1/rates", { base: name, currency: "USD", rate: "0.5" });
   await link(realm);
@@ -99,6 +101,7 @@ test("GET /v1/stats/flows tells exact sums by asset, type and direction, and wha
 });
 
 test("flows add up what is not told apart, and never amounts of several assets", async (realm) => {
+  await insideOne(DAY);
   for (const supply of ["5", "7"]) await transfers(realm, supply);
   await link(realm);
   const issued = (await read(realm, "type=issue")).flows;
@@ -210,6 +213,7 @@ Deno.test("each transaction counts once, while several processes link and one is
 
 Deno.test("an answer with too many flows is refused by name, and read in parts", async () => {
   await using realm = await testRealm();
+  await insideOne(HOUR);
   const hour = Math.floor(Date.now() / HOUR) * HOUR;
   await rowsOf(
     realm,

@@ -4,9 +4,11 @@ import type { WithdrawalSettings } from "../../domain/withdrawal_settings.ts";
 import { checkLedger } from "../../domain/audit/ledger_check.ts";
 import { advanceOrder } from "../../workers/sending/sender.ts";
 import { checkSolvency } from "../../workers/audit/solvency.ts";
+import { insideOne } from "../support/eventually.ts";
 import { type FundedRamp, openFundedRamp } from "../support/evm_fixture.ts";
 import { type Answer, rowsOf } from "../support/realm.ts";
 
+const DAY_MS = 86_400_000;
 const CONTRACT = "0x00000000000000000000000000000000000b0b01";
 const rounds = (count: number) => count.toString(16).padStart(6, "0");
 /** A loop of so many rounds, each about 26 gas, then stop. */
@@ -206,6 +208,7 @@ Deno.test("a speed-up of a withdrawal whose receiver pays is charged to the send
 
 Deno.test("the daily limit of a ramp's network costs stops its signing, is reported once, and ends with a higher limit", async () => {
   await using funded = await openFundedRamp();
+  await insideOne(DAY_MS);
   await setWithdrawals(funded, { ETH: { daily_cost: "0.00001" } });
   const first = await funded.withdraw("1");
   equal((await funded.finish(first.body.id)).status, "DONE");
@@ -238,6 +241,7 @@ Deno.test("the daily limit of a ramp's network costs stops its signing, is repor
 
 Deno.test("withdrawals that are planned at the same moment pass neither the day's limit of their ramp nor its balance", async (t) => {
   await using funded = await openFundedRamp({ coins: 100n * 10n ** 18n, total: "100" });
+  await insideOne(DAY_MS);
   const toHex = (value: string) => `0x${toUnits(value, 18).toString(16)}`;
   const made = async (value: string, before: () => Promise<unknown> = () => Promise.resolve()) => {
     for (let count = 0; count < 8; count++) await funded.withdraw(value);
@@ -297,6 +301,7 @@ Deno.test("withdrawals that are planned at the same moment pass neither the day'
 
 Deno.test("without a setting a day may cost twice the charges, and an allowance", async () => {
   await using funded = await openFundedRamp();
+  await insideOne(DAY_MS);
   const burnt = `insert into ramp_costs (ramp, day, cost, charged)
     select $1, (now() at time zone 'utc')::date, base * 2250, base * 1000 from fee_quotes
     where contract = '' and speed = 'medium'
