@@ -1,6 +1,7 @@
 /** Processes whose clocks are wrong. */
 import { equal, ok } from "node:assert/strict";
 import { openDatabaseClock } from "../../workers/installation/database_clock.ts";
+import { until } from "../support/eventually.ts";
 import { sharing } from "../support/sharing.ts";
 import {
   fail,
@@ -58,7 +59,10 @@ test("a clock that cannot be compared stays as it is, and small differences are 
   await lost.compare();
   equal(lost.now(), 1000);
   ok(asked >= 2, "it is tried again at once");
-  const near = openDatabaseClock(platform, () => Math.round(Date.now()) - 300);
-  await near.compare();
-  ok(Math.abs(near.now() + 300 - Date.now()) < 100);
+  // On a busy machine a question takes long, and looks like a difference: of many one does not.
+  await until(async () => {
+    const near = openDatabaseClock(platform, () => Math.round(Date.now()) - 300);
+    await near.compare();
+    return Math.abs(near.now() + 300 - Date.now()) < 100;
+  });
 });
