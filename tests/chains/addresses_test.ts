@@ -2,7 +2,6 @@ import { deepEqual, equal, match, rejects } from "node:assert/strict";
 import { ed25519 } from "@noble/curves/ed25519.js";
 import { base58 } from "@scure/base";
 import { address as bitcoin } from "bitcoinjs-lib";
-import fc from "fast-check";
 import {
   checkAddress,
   parseAddress,
@@ -10,6 +9,7 @@ import {
   scriptOf,
 } from "../../domain/chains/addresses.ts";
 import { allAssets, type ChainId, CHAINS } from "../../domain/assets.ts";
+import { fc } from "../support/properties.ts";
 
 const EVM = CHAINS.filter((chain) => chain.family === "evm").map((chain) => chain.id);
 

@@ -4,7 +4,6 @@
  * @module
  */
 import { deepEqual, equal, ok, rejects } from "node:assert/strict";
-import fc from "fast-check";
 import {
   type Answer,
   isProblem,
@@ -19,6 +18,7 @@ import { PROBLEM_CODES } from "../../client/wire.ts";
 import type { ErrorCode } from "../../domain/errors.ts";
 import { PROBLEMS } from "../../routes/http/problems.ts";
 import { clientOf, serve } from "../support/client_fixture.ts";
+import { fc } from "../support/properties.ts";
 import { sharing } from "../support/sharing.ts";
 
 /** Two types that are the same. */

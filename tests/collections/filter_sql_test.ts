@@ -1,5 +1,4 @@
 import { deepEqual, equal, ok } from "node:assert/strict";
-import fc from "fast-check";
 import type { Db } from "../../db/database.ts";
 import { searchOf, unprepared, whereOf } from "../../db/collections/filter.ts";
 import { parseQuery } from "../../domain/collections/filter.ts";
@@ -14,6 +13,7 @@ import {
   THINGS,
   things,
 } from "./filter_table.ts";
+import { fc } from "../support/properties.ts";
 
 async function found(sql: Db, query: unknown): Promise<string[]> {
   const where = whereOf(sql, THINGS, parseQuery(THINGS, query));

@@ -1,11 +1,11 @@
 /** A table with one column of each type, random rows for it, and what queries mean to such a row. */
-import fc from "fast-check";
 import { type Db, openDatabase, type Sql } from "../../db/database.ts";
 import type { Columns } from "../../db/collections/filter.ts";
 import { idBound, idTime } from "../../domain/ids.ts";
 import { digits, isDigits, parseStoredJson } from "../../domain/json.ts";
 import { compare } from "../../domain/money.ts";
 import { testDatabaseUrl } from "../support/database.ts";
+import { fc } from "../support/properties.ts";
 
 /** A row as the API shows it: times in milliseconds, decimals as text. */
 export interface Thing {

@@ -1,5 +1,4 @@
 import { deepEqual, equal, match } from "node:assert/strict";
-import fc from "fast-check";
 import type { Db } from "../../db/database.ts";
 import { unprepared } from "../../db/collections/filter.ts";
 import { afterOf, type Anchor, anchorOf, orderOf, sortsById } from "../../db/collections/sort.ts";
@@ -14,6 +13,7 @@ import {
   THINGS,
   things,
 } from "./filter_table.ts";
+import { fc } from "../support/properties.ts";
 
 async function listed(sql: Db, sort: string): Promise<string[]> {
   const order = orderOf(sql, THINGS, parseSort(THINGS, sort));

@@ -1,7 +1,7 @@
 import { equal, throws } from "node:assert/strict";
-import fc from "fast-check";
 import { FreeForm } from "../../domain/entity.ts";
 import { isDigits, MANY, parseJson, parseStoredJson } from "../../domain/json.ts";
+import { fc } from "../support/properties.ts";
 
 Deno.test("parseJson() keeps every digit of a number as it was written", () => {
   const text =

@@ -1,6 +1,5 @@
 import { Buffer } from "node:buffer";
 import { deepEqual, equal, ok, rejects } from "node:assert/strict";
-import fc from "fast-check";
 import { DomainError } from "../../domain/errors.ts";
 import { MANY, parseJson } from "../../domain/json.ts";
 import { parseLongJson } from "../../domain/long_json.ts";
@@ -15,6 +14,7 @@ import {
 import { BatchOutline, NewBatch } from "../../domain/ledger/batches.ts";
 import { NewTransaction } from "../../domain/ledger/transactions.ts";
 import { readBody, readLong } from "../../routes/http/validation.ts";
+import { fc } from "../support/properties.ts";
 
 const ACCOUNTS = Array.from({ length: 20 }, () => crypto.randomUUID());
 

@@ -1,5 +1,4 @@
 import { equal, throws } from "node:assert/strict";
-import fc from "fast-check";
 import { digits } from "../../domain/json.ts";
 import {
   add,
@@ -13,6 +12,7 @@ import {
   toUnits,
   trim,
 } from "../../domain/money.ts";
+import { fc } from "../support/properties.ts";
 
 const units = fc.bigInt({ min: -(10n ** 60n), max: 10n ** 60n });
 const places = fc.integer({ min: 0, max: 36 });

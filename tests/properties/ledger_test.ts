@@ -1,12 +1,11 @@
 /**
  * Random histories over the whole API: every answer must fit some order of the calls, and the laws
  * of the ledger must hold in its rows. A failure prints a seed and a path; PROPERTY_SEED and
- * PROPERTY_PATH play it again, PROPERTY_RUNS plays more.
+ * PROPERTY_PATH play it again, PROPERTY_RUNS plays more, with PROPERTY_SEED=random others.
  *
  * @module
  */
 import { ok } from "node:assert/strict";
-import fc from "fast-check";
 import { outliveRejections } from "../../db/lost_connections.ts";
 import { linearize, report } from "./linearizability.ts";
 import { assertChain, assertInvariants, assertSame } from "./invariants.ts";
@@ -14,18 +13,17 @@ import { type Deed, type Plan, plans, type Step } from "./random_plan.ts";
 import { runPlan } from "./run_plan.ts";
 import { everyRule } from "./boundary_plan.ts";
 import { type Fixture, openFixture, openScene } from "./fixture.ts";
+import { fc } from "../support/properties.ts";
 
 /** When making a plan that fails smaller comes to an end. */
 const LIMIT_MS = 40_000;
 
-/** How often, and from which seed, plans are made; `share` of the runs that are asked for. */
+/** How often plans are made, and which of them again. */
 function parameters(runs: number): fc.Parameters<[Plan]> {
-  const seed = Deno.env.get("PROPERTY_SEED");
   const path = Deno.env.get("PROPERTY_PATH");
   const factor = Number(Deno.env.get("PROPERTY_RUNS") ?? 1);
   return {
     numRuns: Math.ceil(runs * factor),
-    ...(seed === undefined ? {} : { seed: Number(seed) }),
     ...(path === undefined ? {} : { path }),
     interruptAfterTimeLimit: LIMIT_MS * Math.max(1, factor),
   };

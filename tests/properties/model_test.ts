@@ -1,8 +1,8 @@
 /** The judge itself: histories that are right must pass, and those that are not must not. @module */
 import { deepEqual, equal, match, notEqual } from "node:assert/strict";
-import fc from "fast-check";
 import { type Event, linearize, report } from "./linearizability.ts";
 import { type Act, emptyLedger, type Ledger, textOf, unitsOf } from "./ledger_model_state.ts";
+import { fc } from "../support/properties.ts";
 
 const ADMIN = { id: "admin", reads: true, writes: true };
 

@@ -4,9 +4,9 @@
  *
  * @module
  */
-import fc from "fast-check";
 import type { Named } from "./ledger_model_state.ts";
 import type { Cut } from "./cut_connection_proxy.ts";
+import { fc } from "../support/properties.ts";
 
 /** A move in a plan: accounts by number, where one number beyond the last names nobody. */
 export interface PlannedMove {

@@ -127,6 +127,16 @@ Deno.test("the tests run on the very packages of the service, and the service ha
   deepEqual(Object.keys(service.npm).filter((key) => theirs.test(key)), []);
 });
 
+Deno.test("values that properties are tried with are drawn from the seed of the run", async () => {
+  const direct = [];
+  for (const path of await modulesUnder("tests/")) {
+    if (/^import .* from "fast-check"/m.test(await Deno.readTextFile(new URL(path, ROOT)))) {
+      direct.push(path);
+    }
+  }
+  deepEqual(direct, ["tests/support/properties.ts"]);
+});
+
 Deno.test("blamesPackage() excuses a package's private type and never one of ours", () => {
   const fault = "error[private-type-ref]: public type 'A' references private type 'postgres.Row'";
   equal(blamesPackage(fault, `import type postgres from "postgres";`), true);

@@ -1,10 +1,10 @@
 import { deepEqual, equal, match } from "node:assert/strict";
-import fc from "fast-check";
 import { encodeCashAddress } from "@bitauth/libauth";
 import { address as bitcoin } from "bitcoinjs-lib";
 import { type Network, parseAddress, scriptOf } from "../../../domain/chains/addresses.ts";
 import { type ChainId, CHAINS } from "../../../domain/assets.ts";
 import { writeBitcoin } from "../../../domain/chains/bitcoin_addresses.ts";
+import { fc } from "../../support/properties.ts";
 
 const NETWORKS: Network[] = ["main", "testnet", "signet", "regtest"];
 const UTXO = CHAINS.filter((chain) => chain.family === "bitcoin").map((chain) => chain.id);

@@ -1,4 +1,3 @@
-import fc from "fast-check";
 import { deepEqual, equal, ok } from "node:assert/strict";
 import {
   type Choice,
@@ -6,6 +5,7 @@ import {
   selectCoins,
   type Wanted,
 } from "../../../workers/chains/bitcoin/coin_selection.ts";
+import { fc } from "../../support/properties.ts";
 
 const WANTED: Wanted = {
   target: 100_000n,

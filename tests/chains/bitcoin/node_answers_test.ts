@@ -1,4 +1,3 @@
-import fc from "fast-check";
 import { equal, throws } from "node:assert/strict";
 import { ChainError } from "../../../workers/chains/chain.ts";
 import { openCoins } from "../../../workers/chains/bitcoin/chain.ts";
@@ -6,6 +5,7 @@ import { CASH_FORK, GENESIS } from "../../../workers/chains/bitcoin/networks.ts"
 import { coinOf, readTransaction, satoshi } from "../../../workers/chains/bitcoin/node_answers.ts";
 import { failsAs } from "../conformance.ts";
 import { NodeError, startFaultyNode } from "../../support/nodes/faulty_node.ts";
+import { fc } from "../../support/properties.ts";
 
 const SOME = "ab".repeat(32);
 

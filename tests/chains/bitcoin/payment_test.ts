@@ -1,4 +1,3 @@
-import fc from "fast-check";
 import { deepEqual, equal, ok, throws } from "node:assert/strict";
 import { ChainError, type ChainFault } from "../../../workers/chains/chain.ts";
 import { feeAt } from "../../../workers/chains/bitcoin/fees.ts";
@@ -11,6 +10,7 @@ import { planDraft } from "../../../workers/chains/bitcoin/payment.ts";
 import { dustOf } from "../../../workers/chains/bitcoin/scripts.ts";
 import { vsizeOf } from "../../../workers/chains/bitcoin/size.ts";
 import type { Coin, Draft, Payment, Plan } from "../../../workers/chains/outgoing.ts";
+import { fc } from "../../support/properties.ts";
 
 // Plans read no address, so any text will do.
 const SENDER = "sender";

@@ -1,7 +1,6 @@
 import { encodeSigningSerializationBCH, sha256 } from "@bitauth/libauth";
 import * as curve from "@bitcoinerlab/secp256k1";
 import * as bitcoin from "bitcoinjs-lib";
-import fc from "fast-check";
 import { equal } from "node:assert/strict";
 import {
   digester,
@@ -11,6 +10,7 @@ import {
   SIGHASH_ALL,
   SIGHASH_ALL_FORKID,
 } from "../../../workers/chains/bitcoin/sighash.ts";
+import { fc } from "../../support/properties.ts";
 
 const { hash256 } = bitcoin.crypto;
 
