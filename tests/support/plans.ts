@@ -89,7 +89,7 @@ export async function logPlans(
         : await partOf(sql, from.file, from.at, await sizeOf(sql, from.file)) +
           await partOf(sql, end.file, 0, end.at); // midnight has passed
       from = end;
-      return plansIn(text);
+      return plansIn(text, name);
     },
     [Symbol.asyncDispose]: () => sql.end({ timeout: 5 }),
   };
@@ -152,9 +152,15 @@ async function partOf(sql: postgres.Sql, file: string, from: number, to: number)
   return text;
 }
 
-/** The plans in a piece of the log; lines after an entry's first begin with a tab. */
-function plansIn(log: string): RunPlan[] {
-  return [...log.matchAll(/ plan:\n((?:\t.*\n)+)/g)].map(([, lines]) => {
+/** A plan of the log, behind the name of its database where the server writes that; lines after the first begin with a tab. */
+const LOGGED = /\] (?:(\S+) )?LOG:  duration: [^\n]* plan:\n((?:\t.*\n)+)/g;
+
+/** The plans of one database in a piece of the log: other groups of a run write theirs beside them. */
+function plansIn(log: string, name: string): RunPlan[] {
+  const own = [...log.matchAll(LOGGED)].filter(([, database]) =>
+    [name, undefined].includes(database)
+  );
+  return own.map(([, , lines]) => {
     const { "Query Text": text, Plan: root } = JSON.parse(lines.replaceAll(/^\t/gm, ""));
     return { text, root };
   });

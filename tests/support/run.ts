@@ -65,6 +65,7 @@ export async function run(args: readonly string[]): Promise<number> {
       max_connections: "400",
       max_wal_size: "512MB",
       random_page_cost: "4", // as a server of an operator's: sessions of the product state what they plan with
+      log_line_prefix: "%m [%p] %d ", // tests read the plans of their own database (plans.ts)
       autovacuum: "off", // its workers would visit thousands of tables that are soon gone, and analyze them in mid-test
     },
   });
