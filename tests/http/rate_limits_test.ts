@@ -188,7 +188,8 @@ Deno.test("a search that keeps the database busy costs credits by its time, also
   await until(async () => {
     const [{ waits }] = await realm.database.platform.sql<{ waits: number }[]>`
       select count(*)::integer as waits from pg_stat_activity
-      where wait_event_type = 'Lock' and query like '%identities%' and query_start < now() - interval '600 ms'`;
+      where datname = current_database() and wait_event_type = 'Lock' and query like '%identities%'
+        and query_start < now() - interval '600 ms'`;
     return waits > 0;
   });
   over.resolve();
