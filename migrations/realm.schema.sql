@@ -1756,7 +1756,9 @@ table reserved_inputs (
   created_at timestamp with time zone not null
 )
 constraint reserved_inputs_pkey PRIMARY KEY (chain, network, input)
+CREATE INDEX reserved_inputs_consumed ON reserved_inputs USING btree (chain, network, consumed_height) WHERE (consumed_height IS NOT NULL)
 CREATE INDEX reserved_inputs_order ON reserved_inputs USING btree (order_id)
+CREATE INDEX reserved_inputs_parent ON reserved_inputs USING btree (split_part(input, ':'::text, 1))
 CREATE TRIGGER reserved_inputs_forgotten BEFORE UPDATE OF consumed_by ON reserved_inputs FOR EACH ROW WHEN (((old.consumed_by IS NOT NULL) AND (new.consumed_by IS NULL))) EXECUTE FUNCTION check_unconsumed()
 CREATE TRIGGER reserved_inputs_kept BEFORE INSERT OR UPDATE OF input, order_id ON reserved_inputs FOR EACH ROW EXECUTE FUNCTION check_reserved_input()
 CREATE TRIGGER reserved_inputs_served BEFORE INSERT OR DELETE ON reserved_inputs FOR EACH ROW EXECUTE FUNCTION check_served_input()

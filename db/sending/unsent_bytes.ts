@@ -1,4 +1,6 @@
 /** Statements on bytes that were signed and never sent, and on orders that spend what they would make. @module */
+import type postgres from "postgres";
+import { isCoin } from "../chains/coin_places.ts";
 import type { Db } from "../database.ts";
 import { ORDER_COLUMNS, type OrderRow } from "./chain_orders.ts";
 
@@ -10,16 +12,23 @@ export async function selectDependantOrders(
 ): Promise<OrderRow[]> {
   return await db<OrderRow[]>`
     with recursive found as (
-      select k.order_id as id from reserved_inputs k
+      select k.order_id as id from unnest(${hashes as string[]}::text[]) h(hash), ${spendersOf(db)}
       where k.chain = ${of.chain} and k.network = ${of.network}
-        and split_part(k.input, ':', 1) = any (${hashes as string[]}::text[])
       union
       select k.order_id from found f
-        join order_attempts a on a.order_id = f.id and a.hash is not null and not a.dropped
-        join reserved_inputs k on k.chain = ${of.chain} and k.network = ${of.network}
-          and split_part(k.input, ':', 1) = a.hash
+        cross join lateral (select hash from order_attempts
+          where order_id = f.id and hash is not null and not dropped offset 0) h, ${spendersOf(db)}
+      where k.chain = ${of.chain} and k.network = ${of.network}
     )
-    select ${db(ORDER_COLUMNS)} from chain_orders where id in (select id from found) order by id`;
+    select o.* from found f cross join lateral (
+      select ${db(ORDER_COLUMNS)} from chain_orders where id = f.id offset 0) o
+    order by o.id`;
+}
+
+/** The reserved inputs `k` that are outputs of the transaction `h.hash`, by the index of these. */
+function spendersOf(db: Db): postgres.PendingQuery<postgres.Row[]> {
+  return db`lateral (select chain, network, order_id from reserved_inputs
+    where split_part(input, ':', 1) = h.hash offset 0) k`;
 }
 
 /**
@@ -91,27 +100,32 @@ export async function selectRivals(
       select wanted, chain, network, hash as root, hash, inputs from given_up
       union
       select w.wanted, w.chain, w.network, w.root, p.hash, p.inputs
-      from walk w cross join unnest(w.inputs) i
-        join order_attempts p on p.hash = split_part(i, ':', 1)
-      where not exists (select from coins c where (c.chain, c.network) = (w.chain, w.network)
-        and c.hash = split_part(i, ':', 1) and c.index::text = split_part(i, ':', 2)
-        and c.height is not null)
+      from walk w cross join unnest(w.inputs) k
+        cross join lateral (select hash, inputs from order_attempts where hash = split_part(k, ':', 1) offset 0) p
+      where (select true from ${coinOf(db)} where (c.chain, c.network) = (w.chain, w.network)
+        and c.height is not null limit 1) is null
     ), dead as (
-      select w.wanted, w.root from walk w join order_attempts p on p.hash = w.hash
-        join chain_orders q on q.id = p.order_id
+      select w.wanted, w.root from walk w
+        cross join lateral (select order_id, hash, dropped, proof from order_attempts where hash = w.hash offset 0) p
+        cross join lateral (select state, hash from chain_orders where id = p.order_id offset 0) q
       where (p.dropped and p.proof <> 'orphaned')
         or (q.state in ('done', 'failed') and q.hash is distinct from p.hash)
       union
-      select w.wanted, w.root from walk w cross join unnest(w.inputs) i
-        join coins c on (c.chain, c.network) = (w.chain, w.network)
-          and c.hash = split_part(i, ':', 1) and c.index::text = split_part(i, ':', 2)
-      where c.spent_height <= ${settled} and c.spent_by not in (w.hash, 'unknown') -- which may be these bytes
+      select w.wanted, w.root from walk w cross join unnest(w.inputs) k
+        cross join lateral ${coinOf(db)}
+      where (c.chain, c.network) = (w.chain, w.network)
+        and c.spent_height <= ${settled} and c.spent_by not in (w.hash, 'unknown') -- which may be these bytes
     )
     select w.wanted as order, w.root as hash,
-      coalesce(array_agg(distinct i) filter (where c.height is not null), '{}') as inputs
-    from walk w cross join unnest(w.inputs) i
-      left join coins c on (c.chain, c.network) = (w.chain, w.network)
-        and c.hash = split_part(i, ':', 1) and c.index::text = split_part(i, ':', 2)
+      coalesce(array_agg(distinct k) filter (where c.height is not null), '{}') as inputs
+    from walk w cross join unnest(w.inputs) k
+      left join lateral ${coinOf(db)} on (c.chain, c.network) = (w.chain, w.network)
     where (w.wanted, w.root) not in (select wanted, root from dead)
     group by w.wanted, w.root order by w.wanted, w.root`;
+}
+
+/** The coin that an input `k` names, looked up by its key: a join is planned while there are few coins. */
+function coinOf(db: Db): postgres.PendingQuery<postgres.Row[]> {
+  return db`(select chain, network, height, spent_by, spent_height from coins
+    where ${isCoin(db)} offset 0) c`;
 }

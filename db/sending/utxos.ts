@@ -114,8 +114,10 @@ export async function deleteUnmadeCoins(
   hashes: readonly string[],
 ): Promise<void> {
   await tx`
-    delete from coins where chain = ${of.chain} and network = ${of.network} and height is null
-      and hash = any (${hashes as string[]}::text[])`;
+    delete from coins where (height is null) is true and ctid = any (array(
+      select c.ctid from unnest(${hashes as string[]}::text[]) k,
+        lateral (select ctid, chain, network from coins where hash = k offset 0) c
+      where c.chain = ${of.chain} and c.network = ${of.network}))`;
 }
 
 /** Records the transaction that spent some coins, as `txid:index`. */
@@ -144,15 +146,19 @@ export async function keepCoins(
     where ctid = any (array(${placesOfCoins(tx, of, inputs)})) and (kept is null) is true`;
 }
 
-/** Whether an open order spends outputs of some transactions. */
+/**
+ * Whether an open order spends outputs of some transactions. Chain and network are compared behind the lookup by the
+ * transaction: the key of the inputs begins with them, and costs as little while there are none.
+ */
 export async function selectDependants(
   db: Db,
   of: { chain: string; network: string },
   hashes: readonly string[],
 ): Promise<boolean> {
   const rows = await db`
-    select input from reserved_inputs where chain = ${of.chain} and network = ${of.network}
-      and split_part(input, ':', 1) = any (${hashes as string[]}::text[]) limit 1`;
+    select k.input from unnest(${hashes as string[]}::text[]) h,
+      lateral (select chain, network, input from reserved_inputs where split_part(input, ':', 1) = h offset 0) k
+    where k.chain = ${of.chain} and k.network = ${of.network} limit 1`;
   return rows.length > 0;
 }
 

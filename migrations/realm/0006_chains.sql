@@ -537,6 +537,8 @@ create table reserved_inputs (
   primary key (chain, network, input)
 );
 create index reserved_inputs_order on reserved_inputs (order_id);
+create index reserved_inputs_parent on reserved_inputs (split_part(input, ':', 1));
+create index reserved_inputs_consumed on reserved_inputs (chain, network, consumed_height) where consumed_height is not null;
 comment on column reserved_inputs.consumed_by is 'The transaction that a scanned block showed to use it up.';
 
 -- Sweeps of deposit accounts to their ramps: one at a time per account.

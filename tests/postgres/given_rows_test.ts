@@ -159,7 +159,7 @@ const GIVEN: Record<
   }],
   selectOldest: [(tx) => utxos.selectOldest(tx, PLACE, inputs), { coins: "hash" }],
   deleteUnmadeCoins: [(tx) => utxos.deleteUnmadeCoins(tx, PLACE, hashes), {
-    coins: "(hash|height)",
+    coins: "hash",
   }],
   selectUnknownCoins: [(tx) => selectUnknownCoins(tx, PLACE, inputs), { coins: "hash" }],
   selectStolenCoins: [(tx) => selectStolenCoins(tx, PLACE, consumed), {
