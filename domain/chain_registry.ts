@@ -55,6 +55,8 @@ export interface ChainInfo {
   readonly blockSeconds: number;
   /** Base units of the coin that an address must keep, unless it keeps nothing at all. */
   readonly addressMinimum?: bigint;
+  /** Somebody other than the sender may pay the fee of a transaction. */
+  readonly feePayers?: true;
   /** Most coins that one transaction spends: as many as fit into it, and as a plan is offered; account chains have none. */
   readonly coinsMax?: number;
   /** Public explorers; null where no lasting one is known. */
@@ -193,6 +195,7 @@ export const CHAINS: readonly ChainInfo[] = [
     blockSeconds: 0.4,
     // Rent of an account without data; the chain takes no payment that leaves less.
     addressMinimum: 890_880n,
+    feePayers: true,
     explorer: {
       main: explorer("https://explorer.solana.com"),
       testnet: explorer("https://explorer.solana.com", "tx", "address", "?cluster=devnet"),

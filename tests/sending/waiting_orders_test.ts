@@ -15,7 +15,6 @@ import {
 import { workerContextOf } from "../support/evm_fixture.ts";
 import { mineUntil, openRampFixture, type RampFixture } from "../support/ramp_fixture.ts";
 import { rowsOf, type TestRealm } from "../support/realm.ts";
-import { tamper } from "../support/tamper.ts";
 import type { WorkerContext } from "../../workers/worker_context.ts";
 
 const ETHER = 10n ** 18n;
@@ -80,10 +79,6 @@ Deno.test("a withdrawal that waits for value is due as soon as value comes to it
       }
     },
   );
-  await t.step(
-    "those of other addresses whose fees it pays",
-    () => assertPaidForWoken(realm, context, ramp.address),
-  );
   await t.step("an order that ends where it took value, or brought some", async () => {
     const request = {
       kind: "pay",
@@ -138,24 +133,6 @@ function pausesOf(realm: TestRealm) {
       return count;
     },
   };
-}
-
-/** Value that comes to an address lets orders of others be tried whose fees it pays. */
-async function assertPaidForWoken(
-  realm: TestRealm,
-  context: WorkerContext,
-  address: string,
-): Promise<void> {
-  const { rest, due } = pausesOf(realm);
-  const moved = (sender: string, request: string) =>
-    tamper(realm, `update chain_orders set sender = '${sender}', request = ${request}`);
-  await moved(OUTSIDE, `request || '{"feePayer": "${address}"}'`);
-  await rest();
-  await wakeWaiting(context, PLACE, ["0x1"]);
-  equal(await due(), 0);
-  await wakeWaiting(context, PLACE, [address]);
-  equal(await due(), 3);
-  await moved(address, "request - 'feePayer'");
 }
 
 /** Value that comes while an order is tried lets it be tried again soon; what comes elsewhere does not. */

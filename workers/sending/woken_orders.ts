@@ -6,6 +6,7 @@ import {
   selectSendersPaidBy,
 } from "../../db/sending/waiting_orders.ts";
 import { reading, writing } from "../../db/transaction.ts";
+import { type ChainId, chainInfo } from "../../domain/chain_registry.ts";
 import {
   type OrderRow,
   type PaymentRequest,
@@ -32,10 +33,9 @@ export async function wakeWaiting(
 ): Promise<void> {
   if (addresses.length === 0) return;
   const payers = [...new Set(addresses)];
-  const paidFor = await reading(
-    pool,
-    (db) => selectSendersPaidBy(db, place, { payers, most: WOKEN_MAX }),
-  );
+  const paidFor = chainInfo(place.chain as ChainId).feePayers
+    ? await reading(pool, (db) => selectSendersPaidBy(db, place, { payers, most: WOKEN_MAX }))
+    : [];
   const of = {
     senders: [...new Set([...payers, ...paidFor])],
     most: WOKEN_MAX,

@@ -66,6 +66,33 @@ Deno.test("more skipped slots in a row than a pass reads do not stop the scanner
   deepEqual((await fixture.deposits()).map(({ status }) => status), ["CONFIRMED"]);
 });
 
+/** A sweep that waits for its fee is due once the ramp, which pays that, has got something. */
+async function assertWokenByPayer(fixture: SolanaFixture, ramp: string): Promise<void> {
+  const { node, realm } = fixture;
+  const [waiting] = await rowsOf<{ sender: string; payer: string }>(
+    realm,
+    "select sender, request ->> 'feePayer' as payer from chain_orders where state = 'new'",
+  );
+  deepEqual([waiting.payer, waiting.sender === ramp], [ramp, false]);
+  const due = async () =>
+    (await rowsOf(
+      realm,
+      "select from jobs where name = 'order.advance' and state = 'ready' and run_at <= now()",
+    )).length;
+  await rowsOf(
+    realm,
+    `update jobs set run_at = now() + interval '1 hour', created_at = now() - interval '1 minute'
+      where name = 'order.advance' and state = 'ready'`,
+  );
+  await node.mine();
+  await fixture.poller.advance();
+  equal(await due(), 0);
+  await node.pay(ramp, SOL);
+  await node.mine();
+  await fixture.poller.advance();
+  equal(await due(), 1);
+}
+
 Deno.test("a token is credited at any account of its owner; its sweep is paid by the ramp, which gets the rent", async () => {
   await using fixture = await openSolanaFixture({ main: true });
   const { node, mine } = fixture;
@@ -73,7 +100,6 @@ Deno.test("a token is credited at any account of its owner; its sweep is paid by
   const mint = await plantMint(node, { address: address!, symbol: "PYUSD", decimals });
   const ramp = await fixture.ramp("PYUSD_SOL");
   const deposit = await fixture.address(ramp.id);
-  await node.pay(ramp.address, SOL);
   await mine();
   const source = await fillPayer(node, mint, 100_000_000n);
   const other = await makeOther(node, deposit.address, mint);
@@ -88,6 +114,7 @@ Deno.test("a token is credited at any account of its owner; its sweep is paid by
     "30 CONFIRMED",
     "12 CONFIRMED",
   ]);
+  await assertWokenByPayer(fixture, ramp.address);
   await fixture.mineUntil(async () => (await fixture.account(ramp.id)).balance.total === "42");
   deepEqual([await lamportsOf(fixture, usual), await lamportsOf(fixture, other)], [0n, 0n]);
   const orders = await rowsOf<{ purpose: string; state: string }>(

@@ -3,6 +3,7 @@
  * is the newest final one, so no block that it reports is ever taken back.
  * @module
  */
+import { chainInfo } from "../../../domain/chain_registry.ts";
 import type { Network } from "../../../domain/chains/addresses.ts";
 import { agreedBalance, agreedBalances, agreedFunds, type BalancesOf } from "../agreed_balances.ts";
 import { type Chain, ChainError, type Reader, type Traits } from "../chain.ts";
@@ -40,7 +41,7 @@ const TRAITS: Traits = {
   coins: false,
   paymentsMax: PAYMENTS_MAX,
   replaceable: false,
-  feePayer: true,
+  feePayer: chainInfo("SOLANA").feePayers === true,
   leastKept: WALLET_RENT,
   tokens: true,
   finalOnly: false,
