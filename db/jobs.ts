@@ -83,7 +83,7 @@ export async function holdWaiting(
 export async function extendLease(db: Db, job: JobRow, leaseS: number): Promise<boolean> {
   const rows = await db`
     update jobs set locked_until = now() + make_interval(secs => ${leaseS})
-    where id = ${job.id} and attempts = ${job.attempts} and state = 'running' returning id`;
+    where ${isAttempt(db, job)} returning id`;
   return rows.length > 0;
 }
 
@@ -93,8 +93,7 @@ export async function extendLease(db: Db, job: JobRow, leaseS: number): Promise<
  */
 export async function holdJob(tx: Tx, job: JobRow): Promise<boolean> {
   const rows = await tx`
-    select id from jobs where id = ${job.id} and attempts = ${job.attempts} and state = 'running'
-    for share`;
+    select id from jobs where ${isAttempt(tx, job)} for share`;
   return rows.length > 0;
 }
 
@@ -102,7 +101,15 @@ export async function holdJob(tx: Tx, job: JobRow): Promise<boolean> {
 export async function markDone(db: Db, job: JobRow): Promise<void> {
   await db`
     update jobs set state = 'done', finished_at = now(), locked_until = null, last_error = null
-    where id = ${job.id} and attempts = ${job.attempts} and state = 'running'`;
+    where ${isAttempt(db, job)}`;
+}
+
+/**
+ * Selects a job by its id while an attempt holds it. As a plain condition the state would have PostgreSQL read an index of
+ * all that run while the table is empty.
+ */
+function isAttempt(db: Db, { id, attempts }: JobRow): postgres.PendingQuery<postgres.Row[]> {
+  return db`id = ${id} and attempts = ${attempts} and case state when 'running' then true end`;
 }
 
 /** A job that has just died. */
@@ -127,7 +134,7 @@ export async function markFailed(
       update jobs set state = 'ready', attempts_max = greatest(attempts_max, attempts + ${LEFT_MIN}),
         last_error = ${error}, locked_until = null,
         run_at = now() + make_interval(secs => ${delayMs / 1000}::double precision)
-      where id = ${job.id} and attempts = ${job.attempts} and state = 'running'`;
+      where ${isAttempt(db, job)}`;
     return null;
   }
   const [row] = await db<(DeadRow & { state: string })[]>`
@@ -135,7 +142,7 @@ export async function markFailed(
       finished_at = case when attempts >= attempts_max then now() end,
       last_error = ${error}, locked_until = null,
       run_at = now() + make_interval(secs => ${delayMs / 1000}::double precision)
-    where id = ${job.id} and attempts = ${job.attempts} and state = 'running'
+    where ${isAttempt(db, job)}
     returning id, name, payload, attempts, state`;
   return row?.state === "dead" ? row : null;
 }
@@ -144,7 +151,7 @@ export async function markFailed(
 export async function releaseJob(db: Db, job: JobRow): Promise<void> {
   await db`
     update jobs set state = 'ready', locked_until = null, attempts = attempts - 1
-    where id = ${job.id} and attempts = ${job.attempts} and state = 'running'`;
+    where ${isAttempt(db, job)}`;
 }
 
 /** Makes jobs ready again whose workers were lost; gives those that had their last attempt. */

@@ -758,7 +758,7 @@ CREATE INDEX deposits_account ON deposits USING btree (account, id)
 CREATE INDEX deposits_address ON deposits USING btree (address, chain, network, block)
 CREATE INDEX deposits_block ON deposits USING btree (chain, network, block)
 CREATE INDEX deposits_denied ON deposits USING btree (chain, network, retry_at) WHERE ((status = 'ORPHANED'::text) AND (retry_at IS NOT NULL))
-CREATE INDEX deposits_detached ON deposits USING btree (chain, network, id) WHERE (block IS NULL)
+CREATE INDEX deposits_detached ON deposits USING btree (chain, network, id) WHERE ((block IS NULL) AND (status = 'PENDING'::text))
 CREATE INDEX deposits_error ON deposits USING btree (id) WHERE (
 CASE
     WHEN (held IS NULL) THEN error
@@ -2367,11 +2367,12 @@ CREATE OR REPLACE FUNCTION account_ties(p_account uuid)
 AS $function$
   select case
     when a.total <> 0 or a.blocked <> 0 then 'balance'
-    when exists (select from withdrawals w where w.account = a.id and w.status = 'PROCESSING')
-      or exists (select from withdrawals w where w.ramp = a.id and w.status = 'PROCESSING') then 'withdrawal'
-    when exists (select from sweeps s where s.account = a.id and s.state not in ('done', 'failed'))
-      or exists (select from sweeps s where s.ramp = a.id and s.state not in ('done', 'failed')) then 'sweep'
-    when exists (select from deposits d where d.account = a.id and d.status = 'PENDING') then 'deposit'
+    when (select true from withdrawals w where w.account = a.id and w.status = 'PROCESSING' limit 1)
+      or (select true from withdrawals w where w.ramp = a.id and w.status = 'PROCESSING' limit 1) then 'withdrawal'
+    when (select true from (select account from sweeps where state not in ('done', 'failed') order by ramp offset 0) s
+        where s.account = a.id limit 1)
+      or (select true from sweeps s where s.ramp = a.id and s.state not in ('done', 'failed') limit 1) then 'sweep'
+    when (select true from deposits d where d.account = a.id and d.status = 'PENDING' limit 1) then 'deposit'
     when exists (select from addresses n join accounts x on x.id = n.account
       where n.target_account = a.id and (x.total <> 0
         or exists (select from deposits d where d.account = x.id and d.status = 'PENDING'))) then 'forward'
@@ -2999,9 +3000,9 @@ begin
     end if;
     new.floor := new.next;
   end if;
-  if new.next < last and (exists (select 1 from reserved_inputs k where k.chain = new.chain
-        and k.network = new.network and k.input ^@ (new.address || ':')
-        and split_part(k.input, ':', 2)::integer >= new.next)
+  if new.next < last and (exists (select 1 from (
+        select chain, network, input from reserved_inputs where split_part(input, ':', 1) = new.address offset 0) k
+      where k.chain = new.chain and k.network = new.network and split_part(k.input, ':', 2)::integer >= new.next)
       or exists (select 1 from chain_orders o join order_attempts c on c.order_id = o.id and c.raw is not null
         where o.chain = new.chain and o.network = new.network and o.sender = new.address
           and o.nonce >= new.next)) then
@@ -3100,7 +3101,7 @@ declare
 begin
   justified := case new.purpose
     when 'withdrawal' then exists (select from withdrawals w join accounts k on k.id = w.ramp
-      where w.id = new.reference_id and w.order_id = new.id and w.status = 'PROCESSING'
+      where w.id = new.reference_id and w.order_id = new.id and case w.status when 'PROCESSING' then true end
         and (w.chain, w.network, w.sender, coalesce(w.contract, '')) = (new.chain, new.network, new.sender, new.contract)
         and k.asset = w.asset
         and (w.ramp = new.ramp and k.testnet = (w.network <> 'main') or not k.testnet and exists (
@@ -3118,9 +3119,9 @@ begin
     when 'deploy' then new.request ->> 'kind' = 'deploy' and new.request ->> 'from' = new.sender
       and exists (select from fungible_tokens t where (t.id, t.order_id, t.account) = (new.reference_id, new.id, new.ramp))
     else new.request - 'payments' - 'feePayer' - 'closesNothing' = pay
-      and not exists (select from jsonb_array_elements(new.request -> 'payments') p where not exists (
-        select from addresses a where (a.ramp, a.chain, a.network, a.address)
-          = (new.ramp, new.chain, new.network, p ->> 'to')))
+      and not exists (select from jsonb_array_elements(new.request -> 'payments') p where (
+        select true from (select ramp, chain, network from addresses where address = p ->> 'to' offset 0) a
+        where (a.ramp, a.chain, a.network) = (new.ramp, new.chain, new.network) limit 1) is null)
   end;
   if justified is not true or not exists (select from addresses a
       where (a.ramp, a.chain, a.network, a.address) = (new.ramp, new.chain, new.network, new.sender)
@@ -3191,8 +3192,9 @@ CREATE OR REPLACE FUNCTION check_reserved_input()
  SET search_path TO 'realm', 'pg_temp'
 AS $function$
 begin
-  if exists (select 1 from coins c where c.chain = new.chain and c.network = new.network
-      and c.hash = split_part(new.input, ':', 1) and c.index::text = split_part(new.input, ':', 2)
+  -- By the transaction, because an index of the network's coins costs as little while there are none.
+  if exists (select 1 from (select chain, network, index, kept from coins where hash = split_part(new.input, ':', 1) offset 0) c
+      where c.chain = new.chain and c.network = new.network and c.index::text = split_part(new.input, ':', 2)
       and c.kept is not null and not exists (select 1 from order_attempts k
         where k.order_id = new.order_id and k.hash = c.kept))
       and not exists (select 1 from chain_orders o where o.id = new.order_id and in_quarantine(o.ramp)) then
@@ -3232,8 +3234,9 @@ CREATE OR REPLACE FUNCTION check_served_input()
  SET search_path TO 'realm', 'pg_temp'
 AS $function$
 begin
-  if current_user <> tg_table_schema or (tg_op = 'INSERT' and exists (select from chain_orders o where o.id = new.order_id
-      and o.purpose = 'fill' and o.state = 'new' and (o.chain, o.network) = (new.chain, new.network)
+  if current_user <> tg_table_schema or (tg_op = 'INSERT' and exists (
+      select from (select purpose, state, chain, network, sender, nonce from chain_orders where id = new.order_id offset 0) o
+      where o.purpose = 'fill' and o.state = 'new' and (o.chain, o.network) = (new.chain, new.network)
       and new.input = o.sender || ':' || o.nonce))
     or (tg_op = 'DELETE' and exists (select from chain_orders o where o.id = old.order_id
       and o.state in ('done', 'failed', 'dropped', 'canceled'))) then
@@ -3403,7 +3406,7 @@ begin
   elsif new.found_order_id is not null and new.found_order_id is distinct from old.found_order_id
       and not exists (select from chain_orders f join chain_orders o on o.id = new.order_id and o.ramp = f.ramp
           cross join lateral (select f.request -> 'payments' -> new.found_payment as paid) p
-        where f.id = new.found_order_id and f.purpose = 'recovered'
+        where f.id = new.found_order_id and case f.purpose when 'recovered' then true end
           and p.paid ->> 'order' is null and coalesce((p.paid ->> 'withdrawal')::uuid, new.id) = new.id
           and (p.paid ->> 'withdrawal' is not null or f.state = 'done')
           and p.paid ->> 'contract' is not distinct from new.contract
@@ -3768,17 +3771,16 @@ AS $function$
     from webhooks w, lateral (select active, deleted_at from users where id = w.owner offset 0) o),
   old as (delete from events where position = any (array(
       select e.position from events e where e.id < (select events from bound)
-        and not exists (select from webhook_deliveries d join heard h on h.id = d.webhook and h.is_sent
-          where d.entity = e.entity and d.event = e.id and d.status = 'PENDING')
+        and (select true from webhook_deliveries d join heard h on h.id = d.webhook and h.is_sent
+          where d.entity = e.entity and d.event = e.id and d.status = 'PENDING' limit 1) is null
       order by e.id limit p_limit)) returning id),
   head as (update event_head set forgotten = o.id from (select id from old order by id desc limit 1) o
     where event_head.forgotten < o.id),
-  sent as (delete from webhook_deliveries d using (
-      select q.webhook, q.event from heard h, lateral (
-        select webhook, event from webhook_deliveries
+  sent as (delete from webhook_deliveries where ctid = any (array(
+      select q.ctid from heard h, lateral (
+        select ctid from webhook_deliveries
         where webhook = h.id and event < (select deliveries from bound) and (status <> 'PENDING' or not h.is_sent)
-        order by event limit p_limit) q limit p_limit) g
-      where d.webhook = g.webhook and d.event = g.event returning 1)
+        order by event limit p_limit) q limit p_limit)) returning 1)
   select (select count(*) from old) + (select count(*) from sent)
 $function$;
 
@@ -4645,7 +4647,9 @@ begin
         -- Each names a withdrawal of its own, so that none is given back twice.
         perform 1 from (select count(*) as justified, count(distinct w.id) as apart
             from unnest(p_source, p_destination, p_amount, p_data) q(source, destination, amount, data)
-              join withdrawals w on w.id = (q.data ->> 'withdrawal')::uuid join chain_orders o on o.id = w.order_id
+              cross join lateral (select id, status, ramp, account, order_id, charged, surcharge from withdrawals
+                where id = (q.data ->> 'withdrawal')::uuid offset 0) w
+              cross join lateral (select state from chain_orders where id = w.order_id offset 0) o
             where w.status = 'PROCESSING' and w.ramp = p_ids[q.source] and w.account = p_ids[q.destination] and q.amount <=
               case when o.state in ('canceled', 'failed', 'dropped') then w.charged when o.state = 'done' then w.surcharge end) c
           where c.justified = n and c.apart = n;
@@ -5803,7 +5807,7 @@ AS $function$
       and p.purpose in ('batch', 'recovered') and p.state = case when o.state = 'new' then 'canceled'
         when o.state <> 'batched' then o.state when p.purpose = 'batch' then 'planned' else 'mined' end)
     when 'found' then c.living = 0 and exists (select 1 from chain_orders p
-      where p.id = p_batch and p.purpose = 'recovered' and p.state = 'mined')
+      where p.id = p_batch and case p.purpose when 'recovered' then p.state end = 'mined')
     when 'plan' then c.living > 0
     when 'unsigned' then c.signed = 0
     when 'unsent' then c.sent = 0 and not exists (select from order_attempts k
@@ -5845,8 +5849,8 @@ AS $function$
           and (x.address = any (z.destinations) or x.account::text = any (z.destinations))
           and case when d.id = x.account then true when x.target_account is not null then d.id = x.target_account
             else p_type not in ('withdrawal', 'fee') end)
-        or exists (select from external_addresses x where x.account = d.id and x.deleted_at is null
-          and x.address = any (z.destinations)))) order by q.ord)
+        or exists (select from (select address, deleted_at from external_addresses where account = d.id offset 0) x
+          where x.deleted_at is null and x.address = any (z.destinations)))) order by q.ord)
   from unnest(p_source, p_destination, p_actor) with ordinality q(source, destination, actor, ord)
     left join accounts s on s.id = p_ids[q.source] left join accounts d on d.id = p_ids[q.destination]
 $function$;

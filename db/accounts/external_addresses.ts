@@ -43,8 +43,10 @@ export async function selectExternalAddresses(
   { limit, offset }: { limit: number; offset: number },
 ): Promise<AssignedRow[]> {
   return await db<AssignedRow[]>`
-    select address, currency, paused_at from external_addresses
-    where account = ${account} and deleted_at is null order by id limit ${limit} offset ${offset}`;
+    select address, currency, paused_at from (
+      select id, address, currency, paused_at, deleted_at from external_addresses
+      where account = ${account} order by id offset 0) e
+    where deleted_at is null order by id limit ${limit} offset ${offset}`;
 }
 
 /** Ends the link of an address to an account; false if there was none. */
@@ -89,8 +91,9 @@ export async function endAssignments(
 ): Promise<{ account: string; address: string }[]> {
   return await tx<{ account: string; address: string }[]>`
     update external_addresses set deleted_at = ${at}
-    where deleted_at is null
-      and address in (select jsonb_array_elements_text(${tx.json([...addresses])}))
+    where (deleted_at is null) is true and ctid = any (array(
+      select e.ctid from unnest(${addresses as string[]}::text[]) g, lateral (
+        select ctid from external_addresses where deleted_at is null and address = g order by address offset 0) e))
     returning account, address`;
 }
 

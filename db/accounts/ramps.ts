@@ -1,5 +1,6 @@
 /** Statements on ramps and the addresses below them. @module */
 import { rowsOfAddresses } from "./address_rows.ts";
+import { linkedNetworks } from "./linked_networks.ts";
 import type { LedgerTx } from "../transaction.ts";
 import type { NetworkKey } from "../chains/cursors.ts";
 import type { Db, Tx } from "../database.ts";
@@ -114,8 +115,8 @@ export async function selectRamp(db: Db, account: string): Promise<RampRow | nul
 /** Lists the chains and networks that the realm has ramps or watched addresses on. */
 export async function selectPlaces(db: Db): Promise<{ chain: string; network: string }[]> {
   return await db<{ chain: string; network: string }[]>`
-    select chain, network from ramps union select chain, network from external_addresses
-    where deleted_at is null order by chain, network`;
+    with recursive ${linkedNetworks(db)}
+    select chain, network from ramps union select chain, network from linked order by chain, network`;
 }
 
 /** A ramp with an index that was taken, and the address that a worker derived for it, if any. */

@@ -2,6 +2,7 @@
  * Statements on cursors and scanned blocks of the chains, and on proofs of token contracts.
  * @module
  */
+import { linkedNetworks } from "../accounts/linked_networks.ts";
 import type { Db, Tx } from "../database.ts";
 
 /** A chain on a network, as rows name it. */
@@ -57,11 +58,11 @@ export async function selectUnreached(
   places: readonly NetworkKey[],
 ): Promise<NetworkKey[]> {
   return await db<NetworkKey[]>`
+    with recursive ${linkedNetworks(db)}
     select p.chain, p.network
     from jsonb_to_recordset(${JSON.stringify(places)}::text::jsonb) p(chain text, network text)
     where exists (select from ramps r where r.chain = p.chain and r.network = p.network)
-      or exists (select from external_addresses e
-        where e.chain = p.chain and e.network = p.network and e.deleted_at is null)`;
+      or (p.chain, p.network) in (select chain, network from linked)`;
 }
 
 /** Begins a place's cursor, unless it has begun. */

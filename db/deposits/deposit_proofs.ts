@@ -77,7 +77,7 @@ export async function putOffDenied(
         + least(interval '1 day', interval '1 hour' * 2 ^ least(greatest(tries - ${first}, 0), 5)) end,
       error = case when tries < ${end.after} or ${unclear} then error
         else ${tx.json(end.error as never)} end
-    where id = ${id} and status = 'ORPHANED' and retry_at is not null`;
+    where id = ${id} and case status when 'ORPHANED' then retry_at end is not null`;
 }
 
 /** Deletes deposits of the mempool whose block shows them differently. */

@@ -154,12 +154,13 @@ export async function selectTargets(
     from (${rowsOfAddresses(tx, place, addresses)}) own
     union all
     select e.address, e.account, a.asset, a.owner, '{}'::jsonb, false, e.since::float8
-    from external_addresses e join accounts a on a.id = e.account
-    where e.chain = ${place.chain} and e.network = ${place.network} and e.deleted_at is null
-      and a.deleted_at is null
-      and e.address in (select jsonb_array_elements_text(${tx.json([...addresses])}))
-      and not exists (select 1 from addresses o
-        where o.chain = e.chain and o.network = e.network and o.address = e.address)`;
+    from (select distinct unnest(${addresses as string[]}::text[]) as text) g,
+      lateral (select chain, network, address, account, since from external_addresses
+        where deleted_at is null and address = g.text order by address offset 0) e,
+      lateral (select asset, owner from accounts where id = e.account and deleted_at is null offset 0) a
+    where e.chain = ${place.chain} and e.network = ${place.network}
+      and (select true from addresses o
+        where o.chain = e.chain and o.network = e.network and o.address = e.address limit 1) is null`;
 }
 
 /** Reads purpose and sender of those transactions that own orders sent. */
@@ -299,9 +300,14 @@ export async function lockPending(
 ): Promise<DepositRow | null> {
   const [row] = await tx<DepositRow[]>`
     select ${columns(tx)} from deposits
-    where id = ${id} and status = 'PENDING' and block_hash is not distinct from ${blockHash}
+    where id = ${id} and ${isPending(tx)} and block_hash is not distinct from ${blockHash}
     for update`;
   return row ?? null;
+}
+
+/** As a plain condition the status would have PostgreSQL read an index of all that is pending while the table is empty. */
+function isPending(db: Db): Fragment {
+  return db`case status when 'PENDING' then true end`;
 }
 
 /** Deletes a pending deposit that is still in the given block; false if it is not. */
@@ -310,7 +316,7 @@ export async function deletePending(
   { id, block_hash }: Pick<DepositRow, "id" | "block_hash">,
 ): Promise<boolean> {
   const rows = await tx`
-    delete from deposits where id = ${id} and status = 'PENDING' and held is null
+    delete from deposits where id = ${id} and ${isPending(tx)} and held is null
       and block_hash is not distinct from ${block_hash} returning id`;
   return rows.length > 0;
 }

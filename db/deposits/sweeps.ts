@@ -182,21 +182,33 @@ export async function leaveSweep(tx: Tx, sweep: string): Promise<void> {
   await tx`update deposits set sweep = null, updated_at = now() where sweep = ${sweep}`;
 }
 
-/** Lists deposit accounts of a network whose sweep waits, or whose job was lost. */
+/**
+ * Lists deposit accounts of a network whose sweep waits, or whose job was lost. Those with deposits that are in no sweep are
+ * found one after the other by their index: what came to a ramp's own address is never swept, and stays in it.
+ */
 export async function selectForgotten(
   db: Db,
   place: NetworkKey,
   of: { seconds: number; limit: number },
 ): Promise<string[]> {
   const rows = await db<{ account: string }[]>`
+    with recursive unswept (account) as (
+      (select account from deposits where status = 'CONFIRMED' and sweep is null order by account limit 1)
+      union all
+      select n.account from unswept u cross join lateral (
+        select account from deposits where status = 'CONFIRMED' and sweep is null and account > u.account
+        order by account limit 1) n
+    )
     select w.account from (
       select s.account, coalesce(s.updated_at, s.created_at) as since from sweeps s
       where s.chain = ${place.chain} and s.network = ${place.network}
         and s.state in ('new', 'waiting', 'topped')
       union all
-      select d.account, d.updated_at from deposits d join accounts a on a.id = d.account
-      where d.status = 'CONFIRMED' and d.sweep is null and d.chain = ${place.chain}
-        and d.network = ${place.network} and a.type = 'deposit' and a.total > 0) w
+      select a.id, d.updated_at from unswept u
+        cross join lateral (select id from accounts where id = u.account and type = 'deposit' and total > 0 offset 0) a
+        cross join lateral (select updated_at, chain, network from deposits
+          where account = a.id and status = 'CONFIRMED' and sweep is null offset 0) d
+      where d.chain = ${place.chain} and d.network = ${place.network}) w
     where w.since < now() - make_interval(secs => ${of.seconds})
     group by w.account order by min(w.since) limit ${of.limit}`;
   return rows.map((row) => row.account);
@@ -265,9 +277,11 @@ export async function touchSweeps(
 ): Promise<void> {
   const ids = `{${accounts.join(",")}}`;
   await tx`
-    update sweeps set updated_at = now()
-    where chain = ${chain} and network = ${network} and state in ('new', 'waiting', 'topped')
-      and account = any (${ids}::text::uuid[])`;
+    update sweeps set updated_at = now() where id = any (array(
+      select s.id from unnest(${ids}::text::uuid[]) g, lateral (select id, chain, network, state from sweeps
+        where account = g and state not in ('done', 'failed') and not beside order by account offset 0) s
+      where s.chain = ${chain} and s.network = ${network} and s.state in ('new', 'waiting', 'topped')))
+      and case when state in ('new', 'waiting', 'topped') then true end`;
   await tx`
     update deposits set updated_at = now()
     where status = 'CONFIRMED' and sweep is null and account = any (${ids}::text::uuid[])`;

@@ -98,6 +98,6 @@ export async function selectUnmatchedDeposits(
       s.asset, s.contract, s.amount_base::text as amount_base, s.sender, s.block::float8 as block, s.created_at
     from unmatched_deposits s,
       lateral (select c.asset from accounts c where c.id = s.account offset 0) a
-    where ${of.after}::uuid is null or s.id > ${of.after}::uuid
+    where s.id > coalesce(${of.after}::uuid, '00000000-0000-0000-0000-000000000000')
     order by s.id limit ${of.limit}`;
 }

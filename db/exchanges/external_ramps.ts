@@ -109,8 +109,8 @@ export async function selectExternalRamps(db: Db, ids: string[]): Promise<Extern
 /** Counts the external ramps of a user that are not deleted. */
 export async function countExternalRamps(db: Db, owner: string): Promise<number> {
   const [{ count }] = await db<{ count: number }[]>`
-    select count(*)::integer as count from external_ramps
-    where owner = ${owner} and deleted_at is null`;
+    select count(*)::integer as count
+    from (select deleted_at from external_ramps where owner = ${owner} offset 0) r where deleted_at is null`;
   return count;
 }
 

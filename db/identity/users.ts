@@ -95,14 +95,15 @@ export async function selectAdmin(
   return row ?? null;
 }
 
-/** Gives the e-mail addresses of the administrators of the realm. */
+/** Gives the e-mail addresses of the administrators of the realm, by their index: that of all addresses costs as little. */
 export async function selectAdminEmails(
   db: Db,
   limit: number,
 ): Promise<{ id: string; email: string }[]> {
   return await db<{ id: string; email: string }[]>`
-    select id, email from users where 'admin' = any (roles) and 'realm' = any (scopes)
-      and active and deleted_at is null and email is not null order by id limit ${limit}`;
+    select id, email from (select id, email, active from users
+      where 'admin' = any (roles) and 'realm' = any (scopes) and deleted_at is null offset 0) u
+    where active and email is not null order by id limit ${limit}`;
 }
 
 /** Reads users by their ids, deleted ones too. */

@@ -1,4 +1,5 @@
 /** Statements on measurements: what is counted in a realm, and what workers last counted in all of them. @module */
+import { linkedNetworks } from "../accounts/linked_networks.ts";
 import type { Db, Tx } from "../database.ts";
 
 /** One measured value. */
@@ -85,23 +86,14 @@ const LINKED_MAX = 1000;
 /** Measures how far networks are read that are still needed, and those that never were. */
 export async function measureNetworks(db: Db): Promise<Sample[]> {
   return await db<Sample[]>`
-    with recursive linked (chain, network) as (
-      -- Networks of linked addresses, one after the other by their index.
-      (select chain, network from external_addresses where deleted_at is null order by chain, network limit 1)
-      union all
-      select n.chain, n.network from linked l cross join lateral (
-        select e.chain, e.network from external_addresses e
-        where e.deleted_at is null and (e.chain, e.network) > (l.chain, l.network)
-        order by e.chain, e.network limit 1) n
-    ), followed as (
+    with recursive ${linkedNetworks(db)}, followed as (
       select jsonb_build_object('chain', chain, 'network', network) as labels, head, height,
         halted is not null as halted, extract(epoch from now() - scanned_at) as age,
         error is null and warning is null and halted is null as healthy
       from chain_cursors c
       -- Workers read no network that nothing is left on.
       where exists (select from ramps r where r.chain = c.chain and r.network = c.network)
-        or exists (select from external_addresses e
-          where e.chain = c.chain and e.network = c.network and e.deleted_at is null)
+        or (c.chain, c.network) in (select chain, network from linked)
     ), needed (chain, network, since) as (
       select chain, network, created_at from ramps
       union all

@@ -211,7 +211,7 @@ export async function selectLateAttempts(
 /** Locks an attempt that was mined late; false where an order books it, or the chain has lost its block, meanwhile. */
 export async function lockLateAttempt(tx: Tx, hash: string): Promise<boolean> {
   const rows = await tx`
-    select from order_attempts where hash = ${hash} and late and late_order_id is null for update`;
+    select from order_attempts where hash = ${hash} and case when late then late_order_id is null end for update`;
   return rows.length > 0;
 }
 

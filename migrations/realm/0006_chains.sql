@@ -331,7 +331,7 @@ create index deposits_block on deposits (chain, network, block);
 create index deposits_sweep on deposits (sweep) where sweep is not null;
 create index deposits_unswept on deposits (account) where status = 'CONFIRMED' and sweep is null;
 create index deposits_address on deposits (address, chain, network, block);
-create index deposits_detached on deposits (chain, network, id) where block is null;
+create index deposits_detached on deposits (chain, network, id) where block is null and status = 'PENDING';
 -- Made last, so that plans made on an empty table take it for what is pending.
 create index deposits_open on deposits (chain, network, block) where status = 'PENDING';
 create index deposits_open_assets on deposits (chain, network, asset) where status = 'PENDING';

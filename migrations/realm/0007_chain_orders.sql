@@ -367,7 +367,7 @@ create function shows_demand(o chain_orders, p_demand text, p_batch uuid) return
       and p.purpose in ('batch', 'recovered') and p.state = case when o.state = 'new' then 'canceled'
         when o.state <> 'batched' then o.state when p.purpose = 'batch' then 'planned' else 'mined' end)
     when 'found' then c.living = 0 and exists (select 1 from chain_orders p
-      where p.id = p_batch and p.purpose = 'recovered' and p.state = 'mined')
+      where p.id = p_batch and case p.purpose when 'recovered' then p.state end = 'mined')
     when 'plan' then c.living > 0
     when 'unsigned' then c.signed = 0
     when 'unsent' then c.sent = 0 and not exists (select from order_attempts k
@@ -644,8 +644,9 @@ create trigger order_attempts_stay before delete or truncate on order_attempts
 -- No other order may spend the coins of a finished payment: its bytes may be mined again after a reorganisation.
 create function check_reserved_input() returns trigger language plpgsql as $$
 begin
-  if exists (select 1 from coins c where c.chain = new.chain and c.network = new.network
-      and c.hash = split_part(new.input, ':', 1) and c.index::text = split_part(new.input, ':', 2)
+  -- By the transaction, because an index of the network's coins costs as little while there are none.
+  if exists (select 1 from (select chain, network, index, kept from coins where hash = split_part(new.input, ':', 1) offset 0) c
+      where c.chain = new.chain and c.network = new.network and c.index::text = split_part(new.input, ':', 2)
       and c.kept is not null and not exists (select 1 from order_attempts k
         where k.order_id = new.order_id and k.hash = c.kept))
       and not exists (select 1 from chain_orders o where o.id = new.order_id and in_quarantine(o.ramp)) then
@@ -684,9 +685,9 @@ begin
     end if;
     new.floor := new.next;
   end if;
-  if new.next < last and (exists (select 1 from reserved_inputs k where k.chain = new.chain
-        and k.network = new.network and k.input ^@ (new.address || ':')
-        and split_part(k.input, ':', 2)::integer >= new.next)
+  if new.next < last and (exists (select 1 from (
+        select chain, network, input from reserved_inputs where split_part(input, ':', 1) = new.address offset 0) k
+      where k.chain = new.chain and k.network = new.network and split_part(k.input, ':', 2)::integer >= new.next)
       or exists (select 1 from chain_orders o join order_attempts c on c.order_id = o.id and c.raw is not null
         where o.chain = new.chain and o.network = new.network and o.sender = new.address
           and o.nonce >= new.next)) then

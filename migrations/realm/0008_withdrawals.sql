@@ -266,11 +266,12 @@ create trigger fungible_tokens_backing after insert or update of supply, currenc
 create function account_ties(p_account uuid) returns text language sql stable as $$
   select case
     when a.total <> 0 or a.blocked <> 0 then 'balance'
-    when exists (select from withdrawals w where w.account = a.id and w.status = 'PROCESSING')
-      or exists (select from withdrawals w where w.ramp = a.id and w.status = 'PROCESSING') then 'withdrawal'
-    when exists (select from sweeps s where s.account = a.id and s.state not in ('done', 'failed'))
-      or exists (select from sweeps s where s.ramp = a.id and s.state not in ('done', 'failed')) then 'sweep'
-    when exists (select from deposits d where d.account = a.id and d.status = 'PENDING') then 'deposit'
+    when (select true from withdrawals w where w.account = a.id and w.status = 'PROCESSING' limit 1)
+      or (select true from withdrawals w where w.ramp = a.id and w.status = 'PROCESSING' limit 1) then 'withdrawal'
+    when (select true from (select account from sweeps where state not in ('done', 'failed') order by ramp offset 0) s
+        where s.account = a.id limit 1)
+      or (select true from sweeps s where s.ramp = a.id and s.state not in ('done', 'failed') limit 1) then 'sweep'
+    when (select true from deposits d where d.account = a.id and d.status = 'PENDING' limit 1) then 'deposit'
     when exists (select from addresses n join accounts x on x.id = n.account
       where n.target_account = a.id and (x.total <> 0
         or exists (select from deposits d where d.account = x.id and d.status = 'PENDING'))) then 'forward'

@@ -69,8 +69,8 @@ returns boolean[] language sql stable as $$
           and (x.address = any (z.destinations) or x.account::text = any (z.destinations))
           and case when d.id = x.account then true when x.target_account is not null then d.id = x.target_account
             else p_type not in ('withdrawal', 'fee') end)
-        or exists (select from external_addresses x where x.account = d.id and x.deleted_at is null
-          and x.address = any (z.destinations)))) order by q.ord)
+        or exists (select from (select address, deleted_at from external_addresses where account = d.id offset 0) x
+          where x.deleted_at is null and x.address = any (z.destinations)))) order by q.ord)
   from unnest(p_source, p_destination, p_actor) with ordinality q(source, destination, actor, ord)
     left join accounts s on s.id = p_ids[q.source] left join accounts d on d.id = p_ids[q.destination]
 $$;

@@ -44,7 +44,9 @@ begin
         -- Each names a withdrawal of its own, so that none is given back twice.
         perform 1 from (select count(*) as justified, count(distinct w.id) as apart
             from unnest(p_source, p_destination, p_amount, p_data) q(source, destination, amount, data)
-              join withdrawals w on w.id = (q.data ->> 'withdrawal')::uuid join chain_orders o on o.id = w.order_id
+              cross join lateral (select id, status, ramp, account, order_id, charged, surcharge from withdrawals
+                where id = (q.data ->> 'withdrawal')::uuid offset 0) w
+              cross join lateral (select state from chain_orders where id = w.order_id offset 0) o
             where w.status = 'PROCESSING' and w.ramp = p_ids[q.source] and w.account = p_ids[q.destination] and q.amount <=
               case when o.state in ('canceled', 'failed', 'dropped') then w.charged when o.state = 'done' then w.surcharge end) c
           where c.justified = n and c.apart = n;
@@ -499,7 +501,7 @@ begin
   elsif new.found_order_id is not null and new.found_order_id is distinct from old.found_order_id
       and not exists (select from chain_orders f join chain_orders o on o.id = new.order_id and o.ramp = f.ramp
           cross join lateral (select f.request -> 'payments' -> new.found_payment as paid) p
-        where f.id = new.found_order_id and f.purpose = 'recovered'
+        where f.id = new.found_order_id and case f.purpose when 'recovered' then true end
           and p.paid ->> 'order' is null and coalesce((p.paid ->> 'withdrawal')::uuid, new.id) = new.id
           and (p.paid ->> 'withdrawal' is not null or f.state = 'done')
           and p.paid ->> 'contract' is not distinct from new.contract
@@ -549,7 +551,7 @@ declare
 begin
   justified := case new.purpose
     when 'withdrawal' then exists (select from withdrawals w join accounts k on k.id = w.ramp
-      where w.id = new.reference_id and w.order_id = new.id and w.status = 'PROCESSING'
+      where w.id = new.reference_id and w.order_id = new.id and case w.status when 'PROCESSING' then true end
         and (w.chain, w.network, w.sender, coalesce(w.contract, '')) = (new.chain, new.network, new.sender, new.contract)
         and k.asset = w.asset
         and (w.ramp = new.ramp and k.testnet = (w.network <> 'main') or not k.testnet and exists (
@@ -567,9 +569,9 @@ begin
     when 'deploy' then new.request ->> 'kind' = 'deploy' and new.request ->> 'from' = new.sender
       and exists (select from fungible_tokens t where (t.id, t.order_id, t.account) = (new.reference_id, new.id, new.ramp))
     else new.request - 'payments' - 'feePayer' - 'closesNothing' = pay
-      and not exists (select from jsonb_array_elements(new.request -> 'payments') p where not exists (
-        select from addresses a where (a.ramp, a.chain, a.network, a.address)
-          = (new.ramp, new.chain, new.network, p ->> 'to')))
+      and not exists (select from jsonb_array_elements(new.request -> 'payments') p where (
+        select true from (select ramp, chain, network from addresses where address = p ->> 'to' offset 0) a
+        where (a.ramp, a.chain, a.network) = (new.ramp, new.chain, new.network) limit 1) is null)
   end;
   if justified is not true or not exists (select from addresses a
       where (a.ramp, a.chain, a.network, a.address) = (new.ramp, new.chain, new.network, new.sender)
@@ -705,8 +707,9 @@ create trigger onchain_balances_served before insert on onchain_balances for eac
 -- Inputs of an order are released when it has ended. The serving role reserves one only to fill a nonce.
 create function check_served_input() returns trigger language plpgsql as $$
 begin
-  if current_user <> tg_table_schema or (tg_op = 'INSERT' and exists (select from chain_orders o where o.id = new.order_id
-      and o.purpose = 'fill' and o.state = 'new' and (o.chain, o.network) = (new.chain, new.network)
+  if current_user <> tg_table_schema or (tg_op = 'INSERT' and exists (
+      select from (select purpose, state, chain, network, sender, nonce from chain_orders where id = new.order_id offset 0) o
+      where o.purpose = 'fill' and o.state = 'new' and (o.chain, o.network) = (new.chain, new.network)
       and new.input = o.sender || ':' || o.nonce))
     or (tg_op = 'DELETE' and exists (select from chain_orders o where o.id = old.order_id
       and o.state in ('done', 'failed', 'dropped', 'canceled'))) then

@@ -115,16 +115,15 @@ create function forget_events(p_before uuid, p_limit integer) returns bigint lan
     from webhooks w, lateral (select active, deleted_at from users where id = w.owner offset 0) o),
   old as (delete from events where position = any (array(
       select e.position from events e where e.id < (select events from bound)
-        and not exists (select from webhook_deliveries d join heard h on h.id = d.webhook and h.is_sent
-          where d.entity = e.entity and d.event = e.id and d.status = 'PENDING')
+        and (select true from webhook_deliveries d join heard h on h.id = d.webhook and h.is_sent
+          where d.entity = e.entity and d.event = e.id and d.status = 'PENDING' limit 1) is null
       order by e.id limit p_limit)) returning id),
   head as (update event_head set forgotten = o.id from (select id from old order by id desc limit 1) o
     where event_head.forgotten < o.id),
-  sent as (delete from webhook_deliveries d using (
-      select q.webhook, q.event from heard h, lateral (
-        select webhook, event from webhook_deliveries
+  sent as (delete from webhook_deliveries where ctid = any (array(
+      select q.ctid from heard h, lateral (
+        select ctid from webhook_deliveries
         where webhook = h.id and event < (select deliveries from bound) and (status <> 'PENDING' or not h.is_sent)
-        order by event limit p_limit) q limit p_limit) g
-      where d.webhook = g.webhook and d.event = g.event returning 1)
+        order by event limit p_limit) q limit p_limit)) returning 1)
   select (select count(*) from old) + (select count(*) from sent)
 $$;
