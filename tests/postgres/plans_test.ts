@@ -49,8 +49,6 @@ const KNOWN: readonly RegExp[] = [
   /^\s*select d\.ramp, d\.address from addresses d/,
   // The watch list of a network is all of its addresses.
   /^\s*select address, asset from addresses\s+where chain = \$1 and network = \$2\s+union all/,
-  // Deposits that were never swept, each few minutes.
-  /where d\.status = 'CONFIRMED' and d\.sweep is null/,
 ];
 
 /** Carries out an operation of every kind. */

@@ -11,23 +11,31 @@ export interface WrittenStatement {
   text: string;
   /** How many parameters it has. */
   parameters: number;
+  /** What is set while it is planned: `name=value`. */
+  settings?: readonly string[];
 }
 
 /** Reads all statements whose texts are known before they are sent. */
 export async function writtenStatements(): Promise<WrittenStatement[]> {
   const found: WrittenStatement[] = [];
   for await (const path of sourcesBelow(ROOT)) {
-    const text = await Deno.readTextFile(path);
-    const file = ts.createSourceFile(
-      path.pathname,
-      text,
-      ts.ScriptTarget.Latest,
-      true,
-    );
     const name = path.href.slice(ROOT.href.length, -".ts".length);
+    const file = sourceOf(path.href);
     visit(file, file, name, found);
   }
   return found;
+}
+
+const SOURCES = new Map<string, ts.SourceFile>();
+
+/** The source at an address, as its file name too. */
+function sourceOf(href: string): ts.SourceFile {
+  const known = SOURCES.get(href);
+  if (known !== undefined) return known;
+  const text = Deno.readTextFileSync(new URL(href));
+  const file = ts.createSourceFile(href, text, ts.ScriptTarget.Latest, true);
+  SOURCES.set(href, file);
+  return file;
 }
 
 /** What a statement is sent with. */
@@ -119,10 +127,11 @@ function partOf(
     ts.isCallExpression(expression) && ts.isIdentifier(expression.expression)
   ) {
     if (isDatabase(expression.expression)) {
-      return /\bset\s+$/.test(before) ? "created_at = created_at" : "*";
+      if (/\bset\s+$/.test(before)) return "created_at = created_at";
+      return /\binsert into [\w.]+\s+$/.test(before) ? "default values" : "*";
     }
     const part = returnedBy(expression.expression.text, file);
-    if (part !== null) return textOf(part, file, values);
+    if (part !== null) return textOf(part.text, part.file, values);
     if (expression.arguments.some(isDatabase)) values.isKnown = false;
   }
   return `$${++values.count}`;
@@ -132,21 +141,26 @@ function isDatabase(node: ts.Expression): boolean {
   return ts.isIdentifier(node) && /^(db|tx|sql)$/.test(node.text);
 }
 
-/** The part that a function of the same file returns. */
-function returnedBy(
-  name: string,
-  file: ts.SourceFile,
-): ts.TaggedTemplateExpression | null {
+/** A part of a statement, and the file that has it. */
+interface Part {
+  text: ts.TaggedTemplateExpression;
+  file: ts.SourceFile;
+}
+
+/** The part that a function returns, of the same file or of one that it imports. */
+function returnedBy(name: string, file: ts.SourceFile): Part | null {
   for (const statement of file.statements) {
-    if (!ts.isFunctionDeclaration(statement) || statement.name?.text !== name) {
-      continue;
+    if (ts.isImportDeclaration(statement) && ts.isStringLiteral(statement.moduleSpecifier)) {
+      const names = statement.importClause?.namedBindings;
+      if (names === undefined || !ts.isNamedImports(names)) continue;
+      if (!names.elements.some((one) => one.name.text === name)) continue;
+      const { href } = new URL(statement.moduleSpecifier.text, file.fileName);
+      return href.startsWith(ROOT.href) ? returnedBy(name, sourceOf(href)) : null;
     }
+    if (!ts.isFunctionDeclaration(statement) || statement.name?.text !== name) continue;
     const last = statement.body?.statements.at(-1);
-    if (
-      last === undefined || !ts.isReturnStatement(last) ||
-      last.expression === undefined
-    ) continue;
-    if (ts.isTaggedTemplateExpression(last.expression)) return last.expression;
+    const text = last !== undefined && ts.isReturnStatement(last) ? last.expression : undefined;
+    if (text !== undefined && ts.isTaggedTemplateExpression(text)) return { text, file };
   }
   return null;
 }
