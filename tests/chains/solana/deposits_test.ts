@@ -66,7 +66,7 @@ Deno.test("more skipped slots in a row than a pass reads do not stop the scanner
   deepEqual((await fixture.deposits()).map(({ status }) => status), ["CONFIRMED"]);
 });
 
-/** A sweep that waits for its fee is due once the ramp, which pays that, has got something. */
+/** A sweep that waits, here for a stop to be lifted, is due once the ramp, which pays its fee, has got something. */
 async function assertWokenByPayer(fixture: SolanaFixture, ramp: string): Promise<void> {
   const { node, realm } = fixture;
   const [waiting] = await rowsOf<{ sender: string; payer: string }>(
@@ -100,7 +100,10 @@ Deno.test("a token is credited at any account of its owner; its sweep is paid by
   const mint = await plantMint(node, { address: address!, symbol: "PYUSD", decimals });
   const ramp = await fixture.ramp("PYUSD_SOL");
   const deposit = await fixture.address(ramp.id);
+  await node.pay(ramp.address, SOL);
   await mine();
+  const { send } = fixture.realm.admin;
+  const stop = await send("POST", "/v1/stops", { what: "signing", reason: "drill" });
   const source = await fillPayer(node, mint, 100_000_000n);
   const other = await makeOther(node, deposit.address, mint);
   const usual = usualAccount(deposit.address, mint);
@@ -115,6 +118,7 @@ Deno.test("a token is credited at any account of its owner; its sweep is paid by
     "12 CONFIRMED",
   ]);
   await assertWokenByPayer(fixture, ramp.address);
+  equal((await send("DELETE", `/v1/stops/${stop.body.id}`)).status, 200);
   await fixture.mineUntil(async () => (await fixture.account(ramp.id)).balance.total === "42");
   deepEqual([await lamportsOf(fixture, usual), await lamportsOf(fixture, other)], [0n, 0n]);
   const orders = await rowsOf<{ purpose: string; state: string }>(
