@@ -153,7 +153,7 @@ async function partOf(sql: postgres.Sql, file: string, from: number, to: number)
 }
 
 /** A plan of the log, behind the name of its database where the server writes that; lines after the first begin with a tab. */
-const LOGGED = /\] (?:(\S+) )?LOG:  duration: [^\n]* plan:\n((?:\t.*\n)+)/g;
+const LOGGED = /\] (?:(\S+) )?LOG: +duration: [^\n]* plan:\n((?:\t.*\n)+)/g;
 
 /** The plans of one database in a piece of the log: other groups of a run write theirs beside them. */
 function plansIn(log: string, name: string): RunPlan[] {
