@@ -3,20 +3,14 @@ import { deepEqual, equal, match, notEqual, ok, rejects } from "node:assert/stri
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import postgres from "postgres";
-import {
-  type EmbeddedOptions,
-  type EmbeddedPostgres,
-  startEmbedded,
-} from "../../db/embedded/embedded.ts";
-import { preallocateLater } from "../../db/embedded/wal_segments.ts";
+import { type EmbeddedOptions, startEmbedded } from "../../db/embedded/embedded.ts";
 import { walSizes } from "../../db/embedded/wal_sizes.ts";
 import { folderOf, type PackageSet, packagesOf } from "../../db/packages.ts";
 import { until } from "../support/eventually.ts";
+import { preallocated } from "../support/preallocation.ts";
 
 const AS_ROOT = Deno.uid() === 0;
 const NOBODY = 65534;
-/** Room of a disk where the log may be as large as it ever is. */
-const ROOMY = 64 * 1024 ** 3;
 const DB = new URL("../../db/", import.meta.url);
 const MODULE = new URL("embedded/embedded.ts", DB);
 const PROGRAMS: PackageSet = {
@@ -102,28 +96,14 @@ Deno.test("startEmbedded() lets no role of a realm fill the disk, the table of l
 });
 
 Deno.test("preallocateLater() leaves segments of the log that no commit must make, as many as the server keeps, and a restart neither loses nor makes them again", async () => {
-  /** Starts with sizes of the log, preallocates, and tells the segments: that which is written, and those behind it. */
-  const preallocated = async (room: number, roomMin = 0) => {
-    const settings = { fsync: "off", ...walSizes(room) };
-    await using db = await startEmbedded({ ...quick(dataDir), settings });
-    await using sql = connect(db.superuserUrl);
-    const read = async () => {
-      const [row] = await sql`select segment, (select count(name)::int from pg_ls_waldir()
-          where name ~ '^[0-9A-F]{24}$' and name > segment) as ahead
-        from pg_walfile_name(pg_current_wal_insert_lsn()) segment`;
-      return { segment: row.segment as string, ahead: row.ahead as number };
-    };
-    const before = await read();
-    await preallocateLater(db, { delayMs: 0, pauseMs: 0, roomMin }).done;
-    return { before, after: await read() };
-  };
-  const small = await preallocated(0);
+  const large = quick(dataDir, walSizes(64 * 1024 ** 3));
+  const small = await preallocated(quick(dataDir, walSizes(0)));
   ok(small.after.ahead < 4, `${small.after.ahead} on a small disk`);
-  const full = await preallocated(ROOMY, Number.MAX_SAFE_INTEGER); // a server whose log finds no room stops
-  deepEqual(full.after, full.before);
-  const { after } = await preallocated(ROOMY);
+  const full = await preallocated(large, Number.MAX_SAFE_INTEGER);
+  deepEqual(full.after, full.before, "a server whose log finds no room stops");
+  const { after } = await preallocated(large);
   ok(after.ahead >= 30, `${after.ahead}`);
-  deepEqual(await preallocated(ROOMY), { before: after, after });
+  deepEqual(await preallocated(large), { before: after, after });
 });
 
 Deno.test("startEmbedded() uses no folder into which others can write, or that is not its user's", async () => {
@@ -292,8 +272,8 @@ Deno.test({
   },
 });
 
-function quick(dataDir: string): EmbeddedOptions {
-  return { dataDir, cacheDir: join(root, "cache"), settings: { fsync: "off" } };
+function quick(dataDir: string, settings: Record<string, string> = {}): EmbeddedOptions {
+  return { dataDir, cacheDir: join(root, "cache"), settings: { fsync: "off", ...settings } };
 }
 
 function connect(url: string): postgres.Sql & AsyncDisposable {
