@@ -70,7 +70,7 @@ Deno.test("POST …/blocks refuses more than is available, and changes nothing",
 });
 
 test("blocks take the right to write the account", async (realm) => {
-  const { account, block, at } = await fixture(realm);
+  const { name, account, other, block, at } = await fixture(realm);
   const { id } = (await block({ amount: "5" })).body;
   const stranger = await realm.user();
   const reader = await realm.user({ scope: "realm" });
@@ -92,6 +92,15 @@ test("blocks take the right to write the account", async (realm) => {
   equal((await reader.send("GET", at)).body.total, 1);
   equal((await manager.send("DELETE", `${at}/${id}`)).body.status, "RELEASED");
   deepEqual(await realm.balance(account), { total: "100", available: "100" });
+  // Nor does the owner of an account free what others have blocked on it.
+  const owner = await realm.user();
+  const owned = await realm.account({ asset: name, by: owner, from: account, total: "10" });
+  const held = (await block({ amount: "5" }, owned)).body.id;
+  const path = `/v1/accounts/${owned}/blocks/${held}`;
+  const freed = await owner.send("DELETE", path);
+  deepEqual([freed.status, freed.body.code], [403, "permission.owner"]);
+  const taken = await owner.send("POST", `${path}/capture`, { destination: { account: other } });
+  deepEqual([taken.status, taken.body.code], [403, "permission.owner"]);
 });
 
 test("DELETE …/blocks/<block> releases once", async (realm) => {
