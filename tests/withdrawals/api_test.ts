@@ -90,6 +90,8 @@ Deno.test("POST /v1/withdrawals refuses a withdrawal that is known to fail, and 
   }
   const wanted = { account: funded.account, address: OUTSIDE, amount: "1" };
   const { body: fee } = await funded.realm.admin.send("POST", ESTIMATE, wanted);
+  const nothing = await funded.withdraw(fee, { fee: { paid_by: "receiver" } });
+  deepEqual([nothing.status, nothing.body.code], [409, "withdrawal.below_fee"], nothing.text);
   await rowsOf(funded.realm, "update fee_quotes set base = base + 1");
   const risen = await funded.withdraw("1", { max_fee: fee });
   deepEqual([risen.body.code, risen.body.errors[0].path], ["condition.failed", "/max_fee"]);
@@ -104,6 +106,11 @@ Deno.test("POST /v1/withdrawals refuses accounts that cannot send, and those of 
   const stranger = await funded.realm.user();
   const body = { source: { account: funded.account }, destination: { address: OUTSIDE }, value: 1 };
   equal((await stranger.send("POST", "/v1/withdrawals", body)).body.code, "account.not_found");
+  const reader = await funded.realm.user({ role: "user", scope: "realm" });
+  for (const account of [funded.account, funded.ramp]) {
+    const seen = await reader.send("POST", "/v1/withdrawals", { ...body, source: { account } });
+    deepEqual([seen.status, seen.body.code], [403, "permission.owner"], seen.text);
+  }
   const lonely = await funded.realm.account({ asset: "ETH" });
   const unramped = await funded.withdraw("1", { source: { account: lonely } });
   equal(unramped.body.code, "account.no_ramp");
@@ -136,6 +143,16 @@ Deno.test("withdrawals are records: read by permitted users, only their data cha
   const { body: { id } } = await funded.withdraw("1", { data: { note: "a" } });
   const stranger = await funded.realm.user();
   equal((await stranger.send("GET", `/v1/withdrawals/${id}`)).body.code, "withdrawal.not_found");
+  const reader = await funded.realm.user({ role: "user", scope: "realm" });
+  equal((await reader.send("GET", `/v1/withdrawals/${id}`)).status, 200);
+  const acts = [["PATCH", "", { data: {} }], ["POST", "/cancel", {}], ["POST", "/speed-up", {
+    speed: "fast",
+  }]] as const;
+  for (const [method, act, body] of acts) {
+    const path = `/v1/withdrawals/${id}${act}`;
+    equal((await stranger.send(method, path, body)).body.code, "withdrawal.not_found", act);
+    equal((await reader.send(method, path, body)).body.code, "permission.owner", act);
+  }
   const { admin } = funded.realm;
   const changed = await admin.send("PATCH", `/v1/withdrawals/${id}`, { data: { note: "b" } });
   deepEqual([changed.status, changed.body.data], [200, { note: "b" }]);
