@@ -1,4 +1,6 @@
 import { equal, ok } from "node:assert/strict";
+import { selectSweepable } from "../../db/deposits/sweeps.ts";
+import { stepSweep } from "../../domain/deposits/sweeps.ts";
 import { mineUntil, openRampFixture, type RampFixture } from "../support/ramp_fixture.ts";
 import { rowsOf } from "../support/realm.ts";
 import { installToken } from "../support/token_contracts.ts";
@@ -89,6 +91,12 @@ Deno.test("a token that fails in the block is tried again after pauses that grow
   await rowsOf(fixture.realm, "update deposits set updated_at = now() - interval '1 hour'");
   await fixture.mine(2);
   equal(await count(fixture, "chain_orders"), orders, "it rests");
+  await fixture.realm.command(async (tx) => {
+    const sweepable = (await selectSweepable(tx, deposit.id))!;
+    const step = { do: "sweep", amount: 100n * USDC } as const;
+    await stepSweep(tx, { ...fixture.realm.admin.actor, at: Date.now() }, { sweepable, step });
+  });
+  equal(await count(fixture, "chain_orders"), orders, "also where its next step was decided before");
   await later(fixture, 11);
   await mineUntil(fixture, async () => await failed() === 2);
   const twice = await count(fixture, "chain_orders");
