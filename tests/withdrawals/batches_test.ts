@@ -99,6 +99,7 @@ Deno.test({
     const large = await newParty("LITECOIN");
     const first = await pay(funded, large.address, "20");
     const queued = await queue(funded, LITECOIN, 5);
+    const dear = await queue(funded, LITECOIN, 1, { fee: { speed: "fast" } });
     // Somebody else's for a while.
     await rowsOf(
       funded.realm,
@@ -109,6 +110,7 @@ Deno.test({
     for (let round = 0; round < 3; round++) await funded.advance();
     equal((await statesOf(funded, [first])).join(), "new");
     equal((await statesOf(funded, queued.ids)).join(), "batched,batched,batched,batched,batched");
+    equal((await statesOf(funded, dear.ids)).join(), "sent", "at the speed that its user pays for");
     const waits = "select id from withdrawals where status = 'PROCESSING' and hash is null";
     deepEqual(await rowsOf(funded.realm, waits), [{ id: first }]);
     await rowsOf(
@@ -116,8 +118,8 @@ Deno.test({
       `delete from reserved_inputs c using coins o
         where o.hash || ':' || o.index = c.input and o.amount = 3000000000`,
     );
-    await funded.ended([first, ...queued.ids]);
-    await paidOnce(funded, queued);
+    await funded.ended([first, ...queued.ids, ...dear.ids]);
+    for (const each of [queued, dear]) await paidOnce(funded, each);
     deepEqual(await funded.held(large.address), [20n * COIN]);
     await funded.agree();
   },

@@ -287,5 +287,10 @@ Deno.test("a token that fails in the block costs its sender the gas, at the rati
     "select trim_scale(total)::text as fees from accounts where system = 'fees' and asset = 'USDC'",
   );
   ok(Number(fees) > 0 && Number(fees) < made.body.fee.value, fees);
+  const [{ kept }] = await rowsOf<{ kept: string }>(
+    realm,
+    "select trim_scale(ceil(cost * fee * 1000000 / gas) / 1000000)::text as kept from withdrawals",
+  );
+  equal(fees, kept, "rounded up to a base unit");
   deepEqual(await drift(ramped), ["0", true]);
 });
