@@ -199,6 +199,14 @@ Deno.test("a speed-up of an own token's withdrawal blocks more on the ramp's acc
   equal(units(whole) - units(await availableAt(user, ramp)), BigInt(raised.budget));
   equal((await user.send("POST", `${path}/cancel`)).status, 200);
   equal(await availableAt(user, ramp), whole);
+  // Of one that would fail, and is never signed, nothing stays blocked.
+  const vain = await tokenDraw(mine);
+  equal(vain.status, 201, vain.text);
+  await fixture.anvil.rpc("anvil_setCode", mine.contract, NO_TRANSFER);
+  for (let round = 0; round < 2; round++) await advance(fixture);
+  const { body } = await user.send("GET", `/v1/withdrawals/${vain.body.id}`);
+  deepEqual([body.status, body.chain?.hash ?? null], ["FAILED", null], JSON.stringify(body));
+  equal(await availableAt(user, ramp), whole);
   deepEqual((await checkLedger(fixture.realm.pool)).mismatches, []);
 });
 
@@ -289,6 +297,10 @@ Deno.test("the database names the coin of each chain that carries tokens as the 
     equal(coin, carries ? nativeAsset(id).code : null, id);
   }
 });
+
+/** Code of a token that has much of everything, and reverts each `transfer`. */
+const NO_TRANSFER =
+  "0x60003560e01c63a9059cbb1460205767ffffffffffffffff60005260206000f35b60006000fd";
 
 /** Sets rates of the token and of the coin, so that a fee can be counted in the token. */
 async function rate({ realm }: RampFixture): Promise<void> {
