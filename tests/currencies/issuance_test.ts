@@ -1,5 +1,5 @@
 import { deepEqual, equal } from "node:assert/strict";
-import { rowsOf, type TestRealm, testRealm } from "../support/realm.ts";
+import { rowsOf, type TestRealm, testRealm, type TestUser } from "../support/realm.ts";
 import { sharing } from "../support/sharing.ts";
 
 /** A currency with 100 in circulation. */
@@ -104,12 +104,19 @@ test("issuing is for the owner of the currency, destroying for the owner of the 
     deepEqual([seen.status, seen.body.code], [403, "permission.owner"]);
     equal((await realm.nobody(method, route, body)).status, 401);
   }
-  const mine = (await owner.send("POST", "/v1/currencies", { name: "MINE-1", supply: "5" })).body;
-  const others = await realm.account({ asset: "MINE-1" });
-  const given = { source: { account: mine.account }, destination: { account: others }, value: "2" };
-  equal((await owner.send("POST", "/v1/transactions", given)).status, 201);
-  const stolen = { amount: "2", account: others };
-  const refused = await owner.send("POST", `/v1/currencies/${mine.id}/destroy`, stolen);
+  const make = async (user: TestUser, name: string) => {
+    const made = (await user.send("POST", "/v1/currencies", { name, supply: "5" })).body;
+    const others = await realm.account({ asset: name });
+    const ends = { source: { account: made.account }, destination: { account: others } };
+    equal((await user.send("POST", "/v1/transactions", { ...ends, value: "2" })).status, 201);
+    const stolen = { amount: "2", account: others };
+    return { mine: made, stolen, path: `/v1/currencies/${made.id}/destroy` };
+  };
+  const other = await make(reader, "MINE-2"); // who sees the account, and does not own it
+  const seen = await reader.send("POST", other.path, other.stolen);
+  deepEqual([seen.status, seen.body.code], [403, "permission.owner"]);
+  const { mine, stolen, path: destroying } = await make(owner, "MINE-1");
+  const refused = await owner.send("POST", destroying, stolen);
   deepEqual([refused.status, refused.body.code], [404, "account.not_found"]);
   equal((await owner.send("POST", `/v1/currencies/${mine.id}/issue`, stolen)).status, 200);
   deepEqual(await supplies(realm, "MINE-1"), ["7", "7", "7", "7"]);
