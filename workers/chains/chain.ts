@@ -273,10 +273,13 @@ export class ChainError extends Error {
   }
 }
 
-/** A contract that does not tell balances: no node is at fault, and any would answer the same. */
+/**
+ * A contract that does not tell balances: no node is at fault, and any would answer the same. It is `held` where a node that
+ * is busy would say so of an honest one as well.
+ */
 export class SilentTokenError extends ChainError {
   /** Makes a failure. */
-  constructor(contract: string | null) {
-    super("refused", `the contract ${contract} does not tell balances`);
+  constructor(contract: string | null, fault: "refused" | "held" = "refused") {
+    super(fault, `the contract ${contract} does not tell balances`);
   }
 }

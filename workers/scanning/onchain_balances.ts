@@ -24,7 +24,7 @@ import type { ChainNetwork } from "../../domain/chains/networks.ts";
 import { WINDOW } from "../../domain/deposits/scan_results.ts";
 import type { WorkerContext } from "../worker_context.ts";
 import { wakeWaiting } from "../sending/woken_orders.ts";
-import { type Chain, ChainError } from "../chains/chain.ts";
+import { type Chain, ChainError, SilentTokenError } from "../chains/chain.ts";
 import type { Holding, WatchList } from "../chains/observations.ts";
 import {
   explainAgain,
@@ -336,7 +336,8 @@ async function refreshKept(pass: Pass, targets: readonly BalanceTarget[]): Promi
     try {
       await refresh(pass, wanted);
     } catch (error) {
-      if (!(error instanceof ChainError) || error.fault !== "refused") throw error;
+      if (!(error instanceof ChainError)) throw error;
+      if (!(error instanceof SilentTokenError) && error.fault !== "refused") throw error;
       silent.push({ symbol, error });
     }
   }

@@ -77,6 +77,32 @@ async function heldLittle({ play: { node }, chain, lying }: Scene): Promise<void
   await failsAs("held", chain.draft(pays(from, richTron().address, "all"), "medium"));
 }
 
+/** All nodes run the code of a token to its fault: they go on answering all else, and what they tell of it is its own. */
+async function loops(
+  { chain, payer, usdt }: Scene,
+  peers: readonly TronSurface[],
+): Promise<void> {
+  const faults = [
+    ["OutOfTimeException : CPU timeout for 'JUMP' operation executing", "held", "held"],
+    ["OutOfEnergyException : Not enough energy for 'SSTORE'", "refused", "insufficient"],
+  ] as const;
+  const coins = [{ address: payer.address, contract: null }];
+  for (const [text, balance, payment] of faults) {
+    const message = new TextEncoder().encode(`class org.tron.core.vm.program.Program$${text}`);
+    for (const peer of peers) {
+      peer.trick = async ({ path, honest }) =>
+        path.endsWith("/triggerconstantcontract")
+          ? { result: { code: "OTHER_ERROR", message: message.toHex() } }
+          : await honest();
+    }
+    const holding = { address: payer.address, contract: usdt };
+    await failsAs(balance, chain.balances([holding], null));
+    await failsAs(payment, chain.draft(pays(payer, newTronParty().address, 1n, usdt), "medium"));
+    const asked = Array.from({ length: 3 }, () => chain.balances(coins, null));
+    for (const { amounts } of await Promise.all(asked)) ok(amounts[0] > 0n);
+  }
+}
+
 /** Lies of the second of two nodes. */
 const OF_TWO: Readonly<Record<string, (scene: Scene) => Promise<void>>> = {
   "of two nodes one that calls a receiver new has no payment fail for its cost": calledNew,
@@ -111,6 +137,11 @@ Deno.test("a payment on Tron is drafted by what as many nodes as the quorum tell
       return path.endsWith("/getaccount") ? { ...answer as object, type: undefined } : answer;
     };
     await failsAs("held", chain.draft(pays(payer, usdt, TRX), "medium"));
+  });
+  await t.step("a token that loops or traps is nobody's fault but its own", async () => {
+    const peers = Array.from({ length: 2 }, () => node.peer());
+    const chain = await play.open(peers.map(({ url }) => url), 2);
+    await loops({ play, chain, lying: peers[0], payer, usdt }, peers);
   });
   for (const [name, lie] of Object.entries(OF_TWO)) {
     await t.step(name, async () => {

@@ -84,7 +84,9 @@ async function willing(
     );
     nodes.report(`${names.join(", ")} would not take a transaction of ${order.from}, others would`);
   }
-  if (against.length >= nodes.quorum) throw against[0];
+  const verdicts = against.filter(({ fault }) => fault !== "held");
+  if (verdicts.length >= nodes.quorum) throw verdicts[0];
+  if (against.length >= nodes.quorum) throw against.find(({ fault }) => fault === "held");
   if (told.length < nodes.quorum && against.length > 0) throw new ChainError("held", DISAGREED);
   if (told.length < nodes.quorum) {
     throw new ChainError("unavailable", `only ${told.length} nodes tell whether it would work`);
@@ -117,7 +119,7 @@ function faultOf(draft: Drafting["draft"], facts: Facts): ChainError["fault"] | 
 
 function verdictIn(error: unknown): ChainError {
   const isVerdict = error instanceof ChainError &&
-    (error.fault === "refused" || error.fault === "insufficient");
+    (error.fault === "refused" || error.fault === "insufficient" || error.fault === "held");
   if (isVerdict) return error;
   throw error;
 }

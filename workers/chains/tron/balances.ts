@@ -4,12 +4,13 @@
  * @module
  */
 import { readList, readRecord } from "../answers.ts";
-import { ChainError } from "../chain.ts";
+import { ChainError, SilentTokenError } from "../chain.ts";
 import { balanceCall, readNumber, readTransferLog } from "../evm/erc20.ts";
 import type { Peer } from "../node_pool.ts";
 import type { Balances, Holding } from "../observations.ts";
 import { toContractForm, toHexAddress } from "./address_forms.ts";
 import { type FullBlock, knownBlock, type Space, type TronTransaction } from "./block.ts";
+import { isCodeFault, isOutOfTime } from "./calls.ts";
 import type { Tron } from "./context.ts";
 import {
   askRecord,
@@ -53,7 +54,7 @@ export async function balancesOf(
     const head = await newestBlock(peer);
     const told = await inGroups(
       wanted,
-      async (one) => assertTold(await balanceNow(peer, "wallet", one)),
+      async (one) => assertTold(one, await balanceNow(peer, "wallet", one)),
     );
     return { height: head.height, amounts: told };
   }
@@ -125,14 +126,14 @@ async function movedTo(
   return wanted.map((one, at) => {
     const moved = blocks.reduce((sum, block) => sum + movedIn(block, one), 0n);
     // A contract that is younger than the final block has no balances there.
-    const known = assertTold(told[at] ?? (height > final.height && moved > 0n ? 0n : null));
+    const known = assertTold(one, told[at] ?? (height > final.height && moved > 0n ? 0n : null));
     return height >= final.height ? known + moved : known - moved;
   });
 }
 
-function assertTold(amount: bigint | null): bigint {
+function assertTold({ contract }: HexHolding, amount: bigint | null): bigint {
   if (amount !== null) return amount;
-  throw new ChainError("refused", "the contract does not tell balances");
+  throw new SilentTokenError(contract);
 }
 
 /** Reads the blocks above the lower of two heights up to the higher; they link to the final block. */
@@ -252,6 +253,9 @@ async function tokenBalance(
     const [said] = readList(answer.constant_result ?? []);
     return readNumber(`0x${hexOf(said, "a balance")}`);
   }
-  if (result === true || MISSING.test(messageOf(message))) return null;
-  throw new ChainError("unavailable", `${peer.name} tells no balance: ${messageOf(message)}`);
+  const why = messageOf(message);
+  const isOfCode = isCodeFault(why);
+  if (isOfCode && isOutOfTime(why)) throw new SilentTokenError(contract, "held");
+  if (result === true || MISSING.test(why) || isOfCode) return null;
+  throw new ChainError("unavailable", `${peer.name} tells no balance: ${why}`);
 }

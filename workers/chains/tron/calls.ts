@@ -25,6 +25,8 @@ export interface TronLog {
 export interface TriedCall {
   /** Why it failed, in the contract's words where it gave some; null if it worked. */
   readonly fault: string | null;
+  /** Whether that may be for the node's lack of time. */
+  readonly isOutOfTime: boolean;
   /** What it returned, as hexadecimal digits with `0x`. */
   readonly returned: string;
   /** Energy that it took. */
@@ -45,6 +47,10 @@ export interface CallToTry {
 const NODE_CODES =
   /^(SERVER_BUSY|NO_CONNECTION|NOT_ENOUGH_EFFECTIVE_CONNECTION|BLOCK_UNSOLIDIFIED)$/;
 const NODE_MESSAGES = /does not support|not support(ed)? constant|timeout|timed out/i;
+/** The code of a contract ended with a fault, whichever node runs it. */
+const CODE_FAULT = /\bvm\.program\.Program\$/;
+/** It took longer than a node lets it: a contract that loops, or any on a node that is busy. */
+const OUT_OF_TIME = /OutOfTime|timeout/i;
 /** First bytes of `Error(string)`. */
 const ERROR_TEXT = "0x08c379a0";
 
@@ -62,20 +68,40 @@ export async function tryCall(peer: Peer, { from, contract, data }: CallToTry): 
   if (result.result !== true) {
     const code = plain(String(result.code ?? "no code"));
     const why = message ?? code;
-    if (NODE_CODES.test(code) || NODE_MESSAGES.test(why)) {
+    const isOfCode = isCodeFault(why);
+    if (NODE_CODES.test(code) || !isOfCode && NODE_MESSAGES.test(why)) {
       throw new ChainError("unavailable", `${peer.name} tries no call: ${why}`);
     }
-    return { fault: why, returned: "0x", energy: 0n, logs: null };
+    return {
+      ...{ fault: why, isOutOfTime: isOfCode && isOutOfTime(why) },
+      ...{ returned: "0x", energy: 0n, logs: null },
+    };
   }
   const [first] = readList(answer.constant_result ?? []);
   const returned = `0x${hexOf(first, "what a call returned")}`;
   const failed = message !== null || isFailed(answer.transaction);
   return {
     fault: failed ? reasonOf(returned) ?? message ?? "it is reverted" : null,
+    isOutOfTime: false,
     returned,
     energy: units(answer.energy_used, "energy"),
     logs: answer.logs === undefined ? null : readLogs(answer.logs),
   };
+}
+
+/** Whether a node says that the code of a contract ended with a fault: the node is not at fault, and others answer alike. */
+export function isCodeFault(message: string): boolean {
+  return CODE_FAULT.test(message);
+}
+
+/** Whether such a fault is a lack of time, which a busy node may tell of any contract. */
+export function isOutOfTime(message: string): boolean {
+  return OUT_OF_TIME.test(message);
+}
+
+/** Has an order wait where its contract takes too long: it may pass on a node that is less busy. @throws {ChainError} `held` */
+export function assertInTime({ fault, isOutOfTime }: TriedCall): void {
+  if (isOutOfTime) throw new ChainError("held", `its contract takes too long: ${fault}`);
 }
 
 function isFailed(transaction: unknown): boolean {

@@ -12,7 +12,7 @@ import type { Peer } from "../node_pool.ts";
 import type { Budget, Draft, NewToken, SendRequest } from "../outgoing.ts";
 import { toContractForm, toHexAddress } from "./address_forms.ts";
 import { draftTogether, type Facts } from "./agreed_facts.ts";
-import { type TriedCall, tryCall } from "./calls.ts";
+import { assertInTime, type TriedCall, tryCall } from "./calls.ts";
 import type { Ethers, Tron } from "./context.ts";
 import {
   agreedPrices,
@@ -105,6 +105,7 @@ async function examine(tron: Tron, peer: Peer, order: SendRequest): Promise<Fact
     const { balance } = await accountOf(peer, owner);
     const data = deployData(tron.ethers, order.token);
     const tried = await tryCall(peer, { from: owner, contract: null, data });
+    assertInTime(tried);
     if (tried.fault !== null) throw new ChainError("refused", tried.fault);
     return { amount: null, held: balance, isNew: false, tried };
   }
@@ -120,6 +121,7 @@ async function examine(tron: Tron, peer: Peer, order: SendRequest): Promise<Fact
   const amount = amountOf(order, asked, held);
   const { contract, data } = transferOf(parties, amount);
   const tried = await tryCall(peer, { from: parties.from.hex, contract, data });
+  assertInTime(tried);
   assertTransfers(parties, tried);
   return { amount, held: balance, isNew: false, tried };
 }

@@ -2,16 +2,17 @@
 import { balanceCall, DETAIL_CALLS, readNumber } from "../evm/erc20.ts";
 import type { Peer } from "../node_pool.ts";
 import { toContractForm } from "./address_forms.ts";
-import { tryCall } from "./calls.ts";
+import { assertInTime, tryCall } from "./calls.ts";
 
 /** First bytes of `isBlackListed(address)`, as USDT has it. */
 const IS_BLACKLISTED = "e47d6060";
 
-/** Reads the balance of a token; 0 where the contract does not tell one. */
+/** Reads the balance of a token; 0 where the contract does not tell one. @throws {ChainError} `held` where it takes too long */
 export async function tokenBalance(peer: Peer, contract: string, owner: string): Promise<bigint> {
   const data = balanceCall(toContractForm(owner)).slice(2);
-  const { fault, returned } = await tryCall(peer, { from: owner, contract, data });
-  return fault === null ? readNumber(returned) ?? 0n : 0n;
+  const tried = await tryCall(peer, { from: owner, contract, data });
+  assertInTime(tried);
+  return tried.fault === null ? readNumber(tried.returned) ?? 0n : 0n;
 }
 
 /** Tells whether a token has blocked an address. Most tokens do not know the question. */
