@@ -19,6 +19,7 @@ export interface DisplacedRow {
   /** A transaction of its order in a block that was scanned since. */
   seen_hash: string | null;
   seen_height: number | null;
+  created_at: number;
 }
 
 /** What is told of such a transaction. */
@@ -34,7 +35,7 @@ export interface DisplacedNote extends Pick<DisplacedRow, "hash" | "order" | "ra
 }
 
 const ROW =
-  "hash, order_id as order, ramp, state, told, since, lost_height, seen_hash, seen_height";
+  "hash, order_id as order, ramp, state, told, since, lost_height, seen_hash, seen_height, created_at";
 
 /** Reads what is known of a transaction that the chain has lost, and locks it; null where it has lost none. */
 export async function lockDisplaced(tx: Tx, hash: string): Promise<DisplacedRow | null> {

@@ -1,11 +1,13 @@
 /** Sweeps whose transactions are shown, after a reorganisation beyond the depth of their end. */
-import { deepEqual, notEqual } from "node:assert/strict";
-import { mineUntil } from "../support/ramp_fixture.ts";
+import { deepEqual, equal, match, notEqual } from "node:assert/strict";
+import { mineUntil, type RampFixture } from "../support/ramp_fixture.ts";
 import { rowsOf } from "../support/realm.ts";
 import { openSwept, rawOf, SENT, untilSent } from "../support/sent_sweeps.ts";
 
+const ETHER = 10n ** 18n;
+
 Deno.test("a deposit on Ethereum shows that transaction of its sweep which is mined, where a reorganisation beyond the final block mines another than the sweep ended with", async () => {
-  const { fixture } = await openSwept();
+  const { fixture, address } = await openSwept();
   await using _ = fixture;
   const { realm, anvil } = fixture;
   const [{ hash: first }] = await rowsOf<{ hash: string }>(realm, SENT);
@@ -25,8 +27,40 @@ Deno.test("a deposit on Ethereum shows that transaction of its sweep which is mi
   deepEqual(await shown(), [[second, "DONE"]]);
   await anvil.rpc("evm_revert", fork);
   await anvil.rpc("anvil_dropAllTransactions");
+  const again = await anvil.rpc<string>("evm_snapshot");
   await anvil.rpc("eth_sendRawTransaction", await rawOf(realm, first));
   await anvil.mine(70);
   for (let pass = 0; pass < 3; pass++) await fixture.poller.advance();
   deepEqual(await shown(), [[first, "DONE"]]);
+  await anvil.rpc("evm_revert", again);
+  await endsWithItsDeposit(fixture, { address, hash: second });
 });
+
+/** The chain loses the deposit as well: nothing can mine its sweep, and what comes to its address is swept all the same. */
+async function endsWithItsDeposit(
+  { realm, anvil, poller, ...fixture }: RampFixture,
+  { address, hash }: { address: string; hash: string },
+): Promise<void> {
+  const pass = async () => {
+    await rowsOf(realm, "update displaced_orders set asked_at = null");
+    for (let round = 0; round < 3; round++) await poller.advance();
+    const reason = "select quarantined ->> 'detail' as reason from ramps";
+    return (await rowsOf<{ reason: string | null }>(realm, reason))[0].reason;
+  };
+  await anvil.rpc("anvil_setBalance", address, "0x0");
+  await anvil.mine(140);
+  equal(await pass(), null, "it may come back");
+  await rowsOf(realm, "update displaced_orders set created_at = now() - interval '25 hours'");
+  const lost = new RegExp(`^the chain has lost ${hash}: what order .* \\(sweep\\) has booked`);
+  match(await pass() ?? "nothing is told", lost);
+  await rowsOf(realm, "update ramps set quarantined = null");
+  const half = ETHER / 2n;
+  await anvil.pool({ to: address, value: half });
+  const open = { realm, anvil, poller, ...fixture };
+  await mineUntil(open, async () => {
+    await rowsOf(realm, "update chain_orders set created_at = now() - interval '2 minutes'");
+    await rowsOf(realm, "update jobs set run_at = now() where state = 'ready'");
+    const held = await anvil.rpc<string>("eth_getBalance", address, "latest");
+    return BigInt(held) < half / 10n;
+  });
+}

@@ -40,6 +40,7 @@ import {
   isReadWithout,
   questionOf,
 } from "./attempt_questions.ts";
+import { isUnfunded } from "./unfunded_sweeps.ts";
 
 /** Most of them that a pass asks about; the next pass goes on behind them. */
 const TOLD_MAX = 20;
@@ -147,6 +148,9 @@ async function askOne(work: AttemptSearch, row: DisplacedRow): Promise<string | 
     return await context.step((tx) => tellUsed(tx, actor, place, { hash, by, height }));
   }
   if (isSentAgain) {
+    if (status.state === "unseen" && await isUnfunded(work, row, { order, query })) {
+      return await context.step((tx) => tellUnseen(tx, actor, place, row));
+    }
     await sendAgain(work, { order, query }, status);
     return null;
   }
