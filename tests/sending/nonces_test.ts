@@ -1,6 +1,6 @@
 import { deepEqual, equal, match, ok, rejects } from "node:assert/strict";
 import { toUnits } from "../../domain/money.ts";
-import { openFundedRamp, OUTSIDE } from "../support/evm_fixture.ts";
+import { type FundedRamp, openFundedRamp, OUTSIDE } from "../support/evm_fixture.ts";
 import { rowsOf } from "../support/realm.ts";
 import { NodeError, type Trick } from "../support/nodes/faulty_node.ts";
 import {
@@ -165,7 +165,27 @@ Deno.test("a transaction that no node takes is canceled by a replacement, and it
   ok(fees.startsWith("-"), "what it cost to cancel is the house's");
   deepEqual(await fillsOf(funded), []);
   await agree(funded);
+  first = null;
+  await cancelsLast(funded);
+  await agree(funded);
 });
+
+/** Nothing waits behind a canceled withdrawal: the node forgets the transaction that moves nothing, and the price rises. */
+async function cancelsLast(funded: FundedRamp): Promise<void> {
+  const { anvil } = funded;
+  const { body: { id } } = await funded.withdraw("1");
+  await funded.advance();
+  await age(funded, 20);
+  await funded.advance();
+  await funded.advance();
+  equal((await madeFor(funded, id)).length, 2);
+  await anvil.rpc("anvil_dropAllTransactions");
+  await rounds(funded, 400n);
+  equal((await madeFor(funded, id)).length, 2, "it is not outbid for long enough");
+  await age(funded, 20);
+  await rounds(funded, 400n);
+  equal((await funded.read(id)).status, "FAILED");
+}
 
 Deno.test("an order that would fail now, and that others wait behind, is canceled by a replacement", async () => {
   const { funded, faulty } = await openFaultyRamp();

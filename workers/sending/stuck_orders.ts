@@ -125,7 +125,7 @@ async function isForgotten(work: OrderWork, order: OrderRow): Promise<boolean> {
 }
 
 /**
- * Decides about an order that all later orders of its sender wait for: a speed-up, if it pays less
+ * Decides about an order that all later orders of its sender wait for, or that was canceled: a speed-up, if it pays less
  * than the present fee, or a cancellation, if it cannot be planned again at that fee. The house bears
  * the cost of a replacement beyond the charged fee, within the order's budget and the limit for the
  * customer, and the cost of a cancellation that only the fee causes. If the destination refuses by
@@ -140,7 +140,8 @@ async function needOf(
   if (chain.nonces === null || order.nonce === null || order.state !== "sent") return null;
   const since = context.actor.at - BLOCKING_AFTER_MS;
   if (order.created_at > since) return null;
-  if (!await reading(context.pool, (db) => selectBlocking(db, order, since))) return null;
+  const isBlocking = await reading(context.pool, (db) => selectBlocking(db, order, since));
+  if (!isBlocking && !(age > STUCK_AFTER_MS && await isOldCancellation(work, order))) return null;
   try {
     const prior = await priorOf(work, order);
     if (prior === null) return null;
@@ -163,6 +164,15 @@ async function needOf(
     if (error.fault === "refused") return "refused";
     return await isUnderbid(work, order) ? "underbid" : "cancel";
   }
+}
+
+/** Whether what was to cancel an order was made long ago: nobody can speed that up, also where nothing waits behind it. */
+async function isOldCancellation(
+  { context: { pool, actor } }: OrderWork,
+  order: OrderRow,
+): Promise<boolean> {
+  const last = lastOf(await reading(pool, (db) => selectAttempts(db, order.id)));
+  return last !== undefined && last.cancels && last.created_at < actor.at - STUCK_AFTER_MS;
 }
 
 /** Whether the fee is above what the sender of a withdrawal stakes, by its own bound or for lack of more. */
