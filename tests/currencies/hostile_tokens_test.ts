@@ -4,7 +4,7 @@ import { refreshFees } from "../../workers/sending/fee_quotes.ts";
 import { checkSolvency } from "../../workers/audit/solvency.ts";
 import { OUTSIDE, workerContextOf } from "../support/evm_fixture.ts";
 import { mineUntil, openRampFixture, type RampFixture } from "../support/ramp_fixture.ts";
-import { installToken } from "../support/token_contracts.ts";
+import { installToken, leaveTokens } from "../support/token_contracts.ts";
 
 const ETHER = 10n ** 18n;
 const USDC = 10n ** 6n;
@@ -48,6 +48,37 @@ Deno.test("a token that re-enters is swept and withdrawn once, whatever it logs"
   await fixture.mine();
   deepEqual(await booksOf(fixture, ramp), ["70", "70"]);
   deepEqual(await driftOf(fixture), ["0"]);
+});
+
+Deno.test("a token whose balances shrink and grow without a transfer is swept as far as it is there, and what is missing or too much is told", async () => {
+  await using fixture = await openRampFixture({ testnet: false });
+  const { anvil, realm } = fixture;
+  const token = await installToken(anvil, "USDC");
+  const ramp = await fixture.ramp("USDC");
+  const deposit = await fixture.address(ramp.id);
+  const totalOf = async ({ id }: { id: string }) => (await fixture.account(id)).balance.total;
+  const rebase = async (amount: bigint) => {
+    const { contract } = token;
+    await leaveTokens(anvil, { contract, owner: deposit.address, amount: amount * USDC });
+    await fixture.mine();
+  };
+  await token.pay(deposit.address, 100n * USDC);
+  await mineUntil(fixture, async () => await totalOf(deposit) === "100");
+  await rebase(90n);
+  await anvil.pool({ to: ramp.address, value: ETHER });
+  await mineUntil(fixture, async () => await totalOf(ramp) === "90");
+  await fixture.mine();
+  deepEqual(await booksOf(fixture, ramp), ["90", "90"]);
+  equal(await totalOf(deposit), "10", "it is owed all the same");
+  deepEqual(await driftOf(fixture), ["-10"]);
+  const refused = await realm.admin.send("POST", "/v1/withdrawals", {
+    ...{ source: { account: ramp.id }, destination: { address: OUTSIDE }, value: "30" },
+  });
+  deepEqual([refused.status, refused.body.code], [409, "asset.suspended"]);
+  await rebase(20n);
+  deepEqual(await driftOf(fixture), ["10"]);
+  const deposits = (await realm.admin.send("GET", "/v1/deposits/all")).body;
+  equal(deposits.length, 1, "what grows is nobody's deposit");
 });
 
 for (const decimals of [0, 77]) {
