@@ -124,7 +124,7 @@ export interface Allowance {
 
 /** The details of an error beside its code and message. */
 export interface ErrorExtra {
-  /** The faults of an invalid input, each with its place. */
+  /** The faults of an input, each with its place: what is invalid, or names what is not there. */
   errors?: Fault[];
   /** Whole seconds after which a repeat may succeed. */
   retryAfterS?: number;

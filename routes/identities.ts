@@ -71,7 +71,9 @@ export const identityRoutes: readonly AnyRoute[] = [
       const find = await companyFinder(call, people, company);
       return await command(call, async (tx) => {
         await assertMaySeeCompany(tx, actor, people, company);
-        if (!(await find(tx)).has(company)) throw notFound("company.not_found");
+        if (!(await find(tx)).has(company)) {
+          throw notFound("company.not_found", "/company");
+        }
         return await changeIdentity(tx, actor, id, call.body);
       });
     },

@@ -241,16 +241,18 @@ async function resolveOwner(tx: Tx, actor: Actor, id?: string): Promise<string> 
 /**
  * Refuses an account that the actor may not touch in this way.
  *
+ * @param path a JSON pointer to the field of the body that names it; none where the URL does
  * @throws {DomainError} account.not_found, permission.role, permission.owner
  */
 export function assertAccount(
   actor: Actor,
   act: "read" | "write" | "delete" | "undelete",
   row: AccountRow | null,
+  path?: string,
 ): asserts row is AccountRow {
-  if (row === null || row.deleted_at !== null) throw notFound("account.not_found");
-  if (row.type === "system" && !isRealmAdmin(actor)) throw notFound("account.not_found");
-  assertMay(actor, act, { owner: row.owner, what: "account.not_found" });
+  if (row === null || row.deleted_at !== null) throw notFound("account.not_found", path);
+  if (row.type === "system" && !isRealmAdmin(actor)) throw notFound("account.not_found", path);
+  assertMay(actor, act, { owner: row.owner, what: "account.not_found", path });
 }
 
 /**

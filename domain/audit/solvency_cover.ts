@@ -57,7 +57,7 @@ export async function coverLoss(
 ): Promise<Record<string, unknown>> {
   assertRealmAdmin(actor);
   const account = isId(input.account) ? await selectAccount(tx, input.account) : null;
-  assertAccount(actor, "write", account);
+  assertAccount(actor, "write", account, "/account");
   await assertOfHouse(tx, account);
   const { asset, testnet, decimals } = account;
   const lost = await selectLoss(tx, { asset, testnet });

@@ -219,6 +219,7 @@ export async function findVisible<R extends { id: string; owner: string | null }
 /**
  * Finds a living row on which the actor may do this.
  *
+ * @param path a JSON pointer to the field of the body that names it; none where the URL does
  * @throws {DomainError} the collection's not-found code, permission.role, permission.owner
  */
 export async function rowFor<R extends { id: string; owner: string | null }>(
@@ -227,18 +228,19 @@ export async function rowFor<R extends { id: string; owner: string | null }>(
   collection: Readable<R>,
   id: string,
   act: "read" | "write" | "delete" | "deleteUser" | "undelete",
+  path?: string,
 ): Promise<R> {
   const [row] = isId(id) ? await collection.read(db, [id]) : [];
-  if (row === undefined) throw notFound(collection.notFound);
+  if (row === undefined) throw notFound(collection.notFound, path);
   const own = row.owner !== actor.user && await collection.ownId?.(db, actor) === row.id;
-  const thing = { owner: own ? actor.user : row.owner, what: collection.notFound };
+  const thing = { owner: own ? actor.user : row.owner, what: collection.notFound, path };
   assertMay(actor, act, thing);
   const isOthers = own && act !== "read" && !covers(rightsOf(actor)[act], actor, row.owner);
   if (isOthers && collection.ownIsRead) {
     throw new DomainError("permission.owner", "this belongs to another user");
   }
   const gone = "deleted_at" in row && row.deleted_at !== null;
-  if (gone && act !== "undelete") throw notFound(collection.notFound);
+  if (gone && act !== "undelete") throw notFound(collection.notFound, path);
   return row;
 }
 

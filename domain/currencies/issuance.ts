@@ -56,9 +56,7 @@ export async function issueCurrency(
 ): Promise<CurrencyWithIssues> {
   const currency = await writableCurrency(tx, actor, input.id);
   const account = await accountFor(tx, currency, input.account);
-  if (account === null) {
-    throw notFound("account.not_found", input.account === undefined ? undefined : "/account");
-  }
+  if (account === null) throw notFound("account.not_found", pathOf(input));
   await assertSupplyLaw(tx, currency, input.amount);
   return await change(tx, actor, { ...input, currency, account, operation: "issue" });
 }
@@ -78,7 +76,7 @@ export async function destroyCurrency(
 ): Promise<CurrencyWithIssues> {
   const currency = await writableCurrency(tx, actor, input.id);
   const account = await accountFor(tx, currency, input.account);
-  assertAccount(actor, "write", account);
+  assertAccount(actor, "write", account, pathOf(input));
   if (compare(currency.supply, input.amount) < 0) {
     // Value beyond the supply came from the chain; only a withdrawal takes it out of the ledger.
     throw new DomainError("balance.insufficient", "less than that is issued");
@@ -126,6 +124,10 @@ async function writableCurrency(tx: Tx, actor: Actor, id: string): Promise<Curre
   if (row === null || row.deleted_at !== null) throw notFound("currency.not_found");
   assertMay(actor, "write", { owner: row.owner, what: "currency.not_found" });
   return row;
+}
+
+function pathOf({ account }: Issue): string | undefined {
+  return account === undefined ? undefined : "/account";
 }
 
 async function accountFor(tx: Tx, currency: CurrencyRow, id?: string): Promise<AccountRow | null> {

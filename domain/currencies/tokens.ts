@@ -176,7 +176,8 @@ export async function registerToken(
   const token = await selectTokenBySymbol(tx, `${input.symbol}${home.suffix}`) ??
     await selectTokenBySymbol(tx, input.symbol);
   if (token === null || token.external || token.account !== home.account.id) {
-    throw new DomainError("token.not_found", "this ramp has deployed no such token");
+    const message = "this ramp has deployed no such token";
+    throw new DomainError("token.not_found", message, { errors: [{ path: "/symbol", message }] });
   }
   if (token.status === "registered") return token;
   if (token.status !== "deployed") {
@@ -328,7 +329,7 @@ async function link(tx: LedgerTx, actor: Actor, token: TokenRow): Promise<TokenR
 
 async function homeOf(tx: Tx, actor: RequestActor, id: string): Promise<Home> {
   const account = isId(id) ? await selectAccount(tx, id) : null;
-  assertAccount(actor, "write", account);
+  assertAccount(actor, "write", account, "/account");
   const asset = findAsset(account.asset);
   const ramp = await selectRamp(tx, account.id);
   const suffix = asset === null ? undefined : SUFFIXES[asset.chain];

@@ -31,7 +31,7 @@ import { FreeForm, text } from "../entity.ts";
 import { DomainError } from "../errors.ts";
 import { isId, newId } from "../ids.ts";
 import { notFound } from "../permissions.ts";
-import { DestinationParty } from "../ledger/parties.ts";
+import { DestinationParty, fieldOf } from "../ledger/parties.ts";
 
 /** A request for a deposit application. */
 export const NewDepositApp = z.strictObject({
@@ -138,9 +138,10 @@ export async function removeDepositApp(
 async function resolveTarget(tx: Tx, actor: Actor, input: NewDepositApp): Promise<AccountRow> {
   const id = await targetId(tx, input);
   const account = isId(id) ? await selectAccount(tx, id) : null;
-  if (account?.type === "system") throw notFound("account.not_found");
+  const path = fieldOf(input, "destination");
+  if (account?.type === "system") throw notFound("account.not_found", path);
   // The new address is shown as the account's own, so its owner must agree.
-  assertAccount(actor, "write", account);
+  assertAccount(actor, "write", account, path);
   return account;
 }
 
@@ -148,16 +149,16 @@ async function targetId(tx: Tx, { destination, asset }: NewDepositApp): Promise<
   if (destination.account !== undefined) return destination.account;
   if (destination.alias !== undefined) {
     const [target] = await selectAliasTargets(tx, [destination.alias]);
-    if (target === undefined) throw notFound("alias.not_found");
+    if (target === undefined) throw notFound("alias.not_found", "/destination/alias");
     if (target.account) return target.account;
     const of = { holder: target.identity!, asset, testnet: false };
     const id = await selectDefaultAccount(tx, of);
-    if (id === null) throw notFound("account.not_found");
+    if (id === null) throw notFound("account.not_found", "/destination/alias");
     return id;
   }
   const assigned = (await selectAssigned(tx, await addressSpellings(destination.address!)))
     .map(({ account }) => account);
-  if (assigned.length === 0) throw notFound("address.not_found");
+  if (assigned.length === 0) throw notFound("address.not_found", "/destination/address");
   // Chains of one family share addresses.
   const accounts = assigned.length === 1 ? [] : await selectAccountSummaries(tx, assigned);
   const alike = new Map(

@@ -145,7 +145,7 @@ export async function createExternalRamp(
   input: NewExternalRamp,
 ): Promise<ExternalRampRow> {
   const exchange = exchangeOf(input.ramp);
-  const identity = await rowFor(tx, actor, IDENTITIES, input.identity, "write");
+  const identity = await rowFor(tx, actor, IDENTITIES, input.identity, "write", "/identity");
   await assertRoom(tx, actor, actor.user);
   const id = newId(actor.at);
   const row = await insertExternalRamp(tx, {

@@ -145,7 +145,7 @@ async function resolveTarget(
   const ramp = await rowFor(tx, actor, EXTERNAL_RAMPS, input.ramp, "write");
   assertReady(ramp);
   const account = isId(input.account) ? await selectAccount(tx, input.account) : null;
-  assertAccount(actor, "write", account);
+  assertAccount(actor, "write", account, "/account");
   if (account.asset !== input.asset) {
     throw new DomainError("account.asset_mismatch", `the account is of ${account.asset}`);
   }

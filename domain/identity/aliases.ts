@@ -105,11 +105,11 @@ export const ALIASES: Collection<AliasRow> = {
 export async function createAlias(tx: Tx, actor: Actor, input: NewAlias): Promise<AliasRow> {
   if (input.type === "account") {
     const row = isId(input.account!) ? await selectAccount(tx, input.account!) : null;
-    assertTarget(actor, row?.type === "system" ? null : row, "account.not_found");
+    assertTarget(actor, row?.type === "system" ? null : row, "account");
   } else {
     const row = isId(input.identity!) ? await selectIdentity(tx, input.identity!) : null;
     const own = await selectIdentityOfUser(tx, actor.user);
-    assertTarget(actor, row, "identity.not_found", own !== null && own.id === row?.id);
+    assertTarget(actor, row, "identity", own !== null && own.id === row?.id);
   }
   return await addAlias(tx, actor, input);
 }
@@ -194,12 +194,14 @@ export function viewAlias(row: AliasRow): EntityView & Record<string, unknown> {
 function assertTarget(
   actor: Actor,
   row: { owner: string | null; deleted_at: number | null } | null,
-  what: "account.not_found" | "identity.not_found",
+  field: "account" | "identity",
   isSeen = false,
 ): void {
-  if (row === null || row.deleted_at !== null) throw notFound(what);
+  const what = `${field}.not_found` as const;
+  const path = `/${field}`;
+  if (row === null || row.deleted_at !== null) throw notFound(what, path);
   if (isSeen && !covers(rightsOf(actor).write, actor, row.owner)) {
     throw new DomainError("permission.owner", "this belongs to another user");
   }
-  assertMay(actor, "write", { owner: row.owner, what });
+  assertMay(actor, "write", { owner: row.owner, what, path });
 }

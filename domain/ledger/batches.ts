@@ -97,7 +97,8 @@ export async function transferMany(
     return answerPosted(request, await print(actor, transactions, found, outcomes, request));
   }
   const { refused } = outcomes[first] as Extract<Outcome, { refused: string }>;
-  return await answerRefused(pool, request, at(refusal(refused, reachesRealm(actor)), first));
+  const why = refusal(refused, reachesRealm(actor), transactions[first]);
+  return await answerRefused(pool, request, at(why, first));
 }
 
 /** Writes a batch as the posting queue takes it. */
@@ -167,7 +168,8 @@ async function print(
       return printPosted(actor, { input: transactions[i], source, destination }, outcome.posted);
     }
     const { refused } = outcome as Extract<Outcome, { refused: string }>;
-    return request.problem(refusal(refused, reachesRealm(actor)), request.id).body;
+    const why = refusal(refused, reachesRealm(actor), transactions[i]);
+    return request.problem(why, request.id).body;
   });
   return `{"results":[${results}]}`;
 }
@@ -184,8 +186,9 @@ async function answerReplay(
   const replayed = !kept.own;
   if (kept.transactions === null) {
     const [, index, why] = /^(\d+) (.*)$/.exec(kept.body!)!;
-    const refused = at(refusal(why, reachesRealm(actor)), Number(index));
-    return await answerRefused(pool, request, refused, replayed);
+    const item = Number(index);
+    const refused = refusal(why, reachesRealm(actor), transactions[item]);
+    return await answerRefused(pool, request, at(refused, item), replayed);
   }
   const ids = kept.transactions.filter((_, i) => !kept.refusals?.[i]);
   const read = rowsAsThen(pool, ids, request);
@@ -202,7 +205,7 @@ async function answerReplay(
     }
     const why = kept.refusals?.[next];
     const id = kept.transactions![next++];
-    if (why) return request.problem(refusal(why, reachesRealm(actor)), kept.request!).body;
+    if (why) return request.problem(refusal(why, reachesRealm(actor), input), kept.request!).body;
     return printAsThen(actor, input, byId.get(id)!);
   });
   return answerPosted(request, `{"results":[${results}]}`, replayed);
@@ -226,6 +229,11 @@ async function rowsAsThen(
   return byId;
 }
 
-function at(refused: DomainError, index: number): DomainError {
-  return new DomainError(refused.code, refused.message, { ...refused.extra, index });
+/** Makes the refusal of an item that of its batch: paths of its fields become those of the body. */
+function at({ code, message, extra }: DomainError, index: number): DomainError {
+  const errors = extra.errors?.map((fault) => {
+    return { ...fault, path: `/transactions/${index}${fault.path}` };
+  });
+  const more = errors === undefined ? { index } : { index, errors };
+  return new DomainError(code, message, { ...extra, ...more });
 }

@@ -31,7 +31,7 @@ import { type Page, parsePage } from "../collections/list_parameters.ts";
 import { Amount, assertScale, compare, DecimalText, trim } from "../money.ts";
 import { notFound, rightsOf } from "../permissions.ts";
 import { showTransaction } from "./transaction_view.ts";
-import { DestinationParty, findEndpoints } from "./parties.ts";
+import { DestinationParty, type EndpointNames, findEndpoints } from "./parties.ts";
 
 /** The body of a request to block value. */
 export const NewBlock = z.strictObject({
@@ -202,6 +202,7 @@ export async function capture(
   const posted = await spendBlock(tx, actor, {
     block,
     destination: endpoints.destination.id,
+    named,
     amount,
     seal: input.seal,
     data: input.data,
@@ -221,6 +222,8 @@ export async function spendBlock(
   order: {
     block: BlockRow;
     destination: string;
+    /** The endpoints as the body of the request names them; none where it does not. */
+    named?: EndpointNames;
     amount: string;
     seal?: Record<string, unknown>;
     data?: Record<string, unknown>;
@@ -236,7 +239,7 @@ export async function spendBlock(
     seal: order.seal,
     data: order.data,
     reserved: closed.transaction,
-  });
+  }, { named: order.named });
 }
 
 async function openBlockOf(

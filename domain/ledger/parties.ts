@@ -19,7 +19,7 @@ import { addressSpellings } from "../chains/text_forms.ts";
 import { Id, text } from "../entity.ts";
 import { DomainError, invalidField } from "../errors.ts";
 import { isId } from "../ids.ts";
-import { mayReadAccount, notFound } from "../permissions.ts";
+import { mayReadAccount } from "../permissions.ts";
 import { breatheIfDue } from "../slices.ts";
 
 function oneOf(...names: string[]): { required: string[] }[] {
@@ -183,20 +183,24 @@ async function pair(
   named: EndpointNames,
   names: Names,
 ): Promise<TransferEndpoints> {
-  const source = side(accounts, named.source, "source", names);
+  const source = side(accounts, named, "source", names);
   // Before the destination is looked at, which would else tell that there is an account.
-  if (typeof source !== "string" && !mayReadAccount(actor, source.owner)) throw noAccount("source");
+  if (typeof source !== "string" && !mayReadAccount(actor, source.owner)) {
+    throw noEndpoint(named, "source");
+  }
   const wanted = named.asset === undefined ? undefined : { asset: named.asset, testnet: null };
   const like = typeof source === "string" ? wanted : source;
-  const destination = side(accounts, named.destination, "destination", names, like);
+  const destination = side(accounts, named, "destination", names, like);
   if (typeof source !== "string" && typeof destination !== "string") return { source, destination };
   // Only the other endpoint, or the given asset, determines which account of an identity is meant.
   const other = typeof source === "string" ? destination : source;
   const asset = typeof other === "string" ? wanted : { asset: other.asset, testnet: other.testnet };
   return {
-    source: typeof source === "string" ? await ofIdentity(db, source, asset) : source,
+    source: typeof source === "string"
+      ? await ofIdentity(db, source, asset, fieldOf(named, "source"))
+      : source,
     destination: typeof destination === "string"
-      ? await ofIdentity(db, destination, asset)
+      ? await ofIdentity(db, destination, asset, fieldOf(named, "destination"))
       : destination,
   };
 }
@@ -217,16 +221,19 @@ interface AssetOfAccount {
  */
 function side(
   accounts: Map<string, AccountSummary>,
-  party: EndpointNames["destination"],
+  named: EndpointNames,
   which: "source" | "destination",
   names: Names,
   like?: AssetOfAccount,
 ): AccountSummary | string {
+  const party: EndpointNames["destination"] = named[which];
   const target = party.alias === undefined ? undefined : names.aliases.get(party.alias);
-  if (party.alias !== undefined && target === undefined) throw noAlias(which);
+  if (party.alias !== undefined && target === undefined) throw noEndpoint(named, which, "alias");
   if (target?.identity) return target.identity;
   const assigned = party.address === undefined ? undefined : names.addresses.get(party.address);
-  if (party.address !== undefined && assigned === undefined) throw notFound("address.not_found");
+  if (party.address !== undefined && assigned === undefined) {
+    throw noEndpoint(named, which, "address");
+  }
   const receivers = (assigned ?? []).map((id) => accounts.get(id)).filter((one) =>
     one !== undefined
   );
@@ -239,15 +246,28 @@ function side(
   }
   const found = accounts.get(target?.account ?? same?.id ?? assigned?.[0] ?? party.account!);
   if (found !== undefined) return found;
-  throw noAccount(which);
+  throw noEndpoint(named, which);
 }
 
-function noAlias(which: "source" | "destination"): DomainError {
-  return new DomainError("alias.not_found", `there is no such ${which} alias`);
+/** The field of the body that names an endpoint, as a JSON pointer. */
+export function fieldOf(
+  named: Partial<Pick<EndpointNames, "source" | "destination">>,
+  which: "source" | "destination",
+): string {
+  const party: EndpointNames["destination"] = named[which] ?? {};
+  const name = (["alias", "address"] as const).find((one) => party[one] !== undefined);
+  return `/${which}/${name ?? "account"}`;
 }
 
-function noAccount(which: "source" | "destination"): DomainError {
-  return new DomainError("account.not_found", `there is no such ${which} account`);
+/** Makes the refusal of an endpoint that does not exist, or that the actor may not see. */
+export function noEndpoint(
+  named: Partial<Pick<EndpointNames, "source" | "destination">>,
+  which: "source" | "destination",
+  what: "account" | "alias" | "address" = "account",
+): DomainError {
+  const message = `there is no such ${which} ${what}`;
+  const errors = [{ path: fieldOf(named, which), message }];
+  return new DomainError(`${what}.not_found`, message, { errors });
 }
 
 /**
@@ -261,7 +281,7 @@ export async function resolveSource(
 ): Promise<string | null> {
   if (source.account !== undefined) return isId(source.account) ? source.account : null;
   const target = await selectAliasTarget(db, source.alias!);
-  if (target === null) throw noAlias("source");
+  if (target === null) throw noEndpoint({ source }, "source", "alias");
   if (target.account !== null) return target.account;
   if (asset === undefined) {
     throw invalidField("/asset", "an identity's alias needs the asset to be named");
@@ -273,11 +293,13 @@ async function ofIdentity(
   db: Db,
   holder: string,
   of: AssetOfAccount | undefined,
+  path: string,
 ): Promise<AccountSummary> {
   if (of === undefined) throw invalidField("/asset", "two identities need the asset to be named");
   const { asset, testnet } = of;
   const id = await selectDefaultAccount(db, { holder, asset, testnet: testnet ?? false });
   const [accounts] = id === null ? [] : await selectAccountSummaries(db, [id]);
   if (accounts !== undefined) return accounts;
-  throw new DomainError("account.not_found", "the identity has no default account of this asset");
+  const message = "the identity has no default account of this asset";
+  throw new DomainError("account.not_found", message, { errors: [{ path, message }] });
 }

@@ -14,6 +14,7 @@ import { DomainError, invalidField } from "../errors.ts";
 import { Failure, idOf } from "../entity.ts";
 import { newId } from "../ids.ts";
 import { DecimalText, subtract, trim } from "../money.ts";
+import { type EndpointNames, noEndpoint } from "./parties.ts";
 
 /** The kinds of transactions. */
 export type MoveType =
@@ -97,20 +98,21 @@ export type TransactionFields = Omit<TransactionRow, "testnet">;
  * Posts one internal move in a transaction that holds the ledger lock.
  *
  * @param options.force books a chain event whatever state the accounts are in; for workers
+ * @param options.named the endpoints as the body of the request names them
  * @throws {DomainError} balance.insufficient, account.*, request.invalid
  */
 export async function postMove(
   tx: LedgerTx,
   actor: Actor,
   move: InternalMove,
-  options: { force?: boolean } = {},
+  options: { force?: boolean; named?: EndpointNames } = {},
 ): Promise<Posted> {
   const [outcome] = await applyMoves(tx, [rowOf(actor, move)], {
     type: move.type,
     reserved: move.reserved,
     force: options.force,
   });
-  return postedOf(outcome);
+  return postedOf(outcome, options.named);
 }
 
 /**
@@ -158,9 +160,9 @@ function rowOf(actor: Actor, move: InternalMove): Move {
  *
  * @throws {DomainError} the ledger's refusal
  */
-function postedOf(outcome: Outcome): Posted {
+function postedOf(outcome: Outcome, named?: EndpointNames): Posted {
   if ("posted" in outcome) return outcome.posted;
-  if ("refused" in outcome) throw refusal(outcome.refused, false);
+  if ("refused" in outcome) throw refusal(outcome.refused, false, named);
   throw new TypeError("an internal move has no idempotency key");
 }
 
@@ -168,18 +170,22 @@ function postedOf(outcome: Outcome): Posted {
  * Translates the ledger's refusal of a move into a problem.
  *
  * @param visible whether the actor may see accounts of others
+ * @param named the endpoints as the body of the request names them; none where it does not
  */
-export function refusal(why: string, visible: boolean): DomainError {
+export function refusal(why: string, visible: boolean, named?: EndpointNames): DomainError {
   switch (why) {
     case "source.forbidden":
       if (visible) {
         return new DomainError("permission.owner", "the source account belongs to another user");
       }
       // In the words of the next case: who may not see the account is not told that it exists.
-      return new DomainError("account.not_found", "there is no such source account");
+      return refusal("source.not_found", visible, named);
     case "source.not_found":
-    case "destination.not_found":
-      return new DomainError("account.not_found", `there is no such ${why.split(".")[0]} account`);
+    case "destination.not_found": {
+      const which = why === "source.not_found" ? "source" : "destination";
+      if (named !== undefined) return noEndpoint(named, which);
+      return new DomainError("account.not_found", `there is no such ${which} account`);
+    }
     case "source.deposit":
       return new DomainError("balance.insufficient", NOT_SPENDABLE);
     case "destination.deposit":

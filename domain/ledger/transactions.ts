@@ -90,7 +90,7 @@ export async function transfer(
     return answerPosted(request, printPosted(actor, { input, ...endpoints }, outcome.posted));
   }
   if ("replay" in outcome) return await replay(outcome.replay);
-  return await answerRefused(pool, request, refusal(outcome.refused, reachesRealm(actor)));
+  return await answerRefused(pool, request, refusal(outcome.refused, reachesRealm(actor), input));
 }
 
 /** Builds the move that the posting queue takes. */
@@ -142,7 +142,7 @@ async function answerReplay(
   if (!replay.same) throw keyReused();
   if (replay.status !== null) return { status: replay.status, body: replay.body!, replayed: true };
   if (replay.transaction === null) {
-    const refused = refusal(replay.body!, reachesRealm(actor));
+    const refused = refusal(replay.body!, reachesRealm(actor), input);
     return await answerRefused(pool, request, refused, !replay.own);
   }
   const { transaction } = replay;

@@ -88,7 +88,7 @@ export async function assertMaySeeCompany(
   if (people.remote) return;
   const owner = await people.companies.ownerOf(id)(db);
   if (owner === null || !covers(rightsOf(actor).read, actor, owner)) {
-    throw notFound("company.not_found");
+    throw notFound("company.not_found", "/company");
   }
 }
 

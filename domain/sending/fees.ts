@@ -187,7 +187,7 @@ export async function estimateFee(
   input: Estimate,
 ): Promise<string> {
   const account = isId(input.account) ? await selectAccount(db, input.account) : null;
-  assertAccount(actor, "read", account);
+  assertAccount(actor, "read", account, "/account");
   const asset = await resolveChainAsset(db, account.asset);
   assertScale(input.amount, asset.decimals, "/amount");
   const place = chainNetworkFor(

@@ -19,7 +19,7 @@ import {
 } from "../chains/onchain_assets.ts";
 import { FreeForm, text } from "../entity.ts";
 import { DomainError } from "../errors.ts";
-import { resolveSource, SourceParty } from "../ledger/parties.ts";
+import { fieldOf, resolveSource, SourceParty } from "../ledger/parties.ts";
 import { add, Amount, AmountOrZero, assertScale, compare, subtract, toUnits } from "../money.ts";
 import { type Price, priceOf, Speed } from "../sending/fees.ts";
 import { assertMeans, findOwnAddress, rampOf } from "../sending/funds.ts";
@@ -97,7 +97,7 @@ export async function checkWithdrawal(
 async function checkRoute(tx: Tx, actor: RequestActor, input: NewWithdrawal): Promise<Route> {
   const source = await resolveSource(tx, input);
   const account = source === null ? null : await selectAccount(tx, source);
-  assertAccount(actor, "write", account);
+  assertAccount(actor, "write", account, fieldOf(input, "source"));
   if (input.asset !== undefined && input.asset !== account.asset) {
     throw new DomainError("account.asset_mismatch", `the account is of ${account.asset}`);
   }

@@ -19,13 +19,13 @@ export async function namedRealm<P, Q, B>(
 ): Promise<{ realm: RealmContext; actor: RequestActor }> {
   const { services, actor, realm: own } = call;
   if (own !== null) {
-    if (named !== undefined && named !== own.id) throw notFound("realm.not_found");
+    if (named !== undefined && named !== own.id) throw notFound("realm.not_found", "/realm");
     return { realm: own, actor };
   }
   if (named === undefined) {
     throw invalidField("/realm", "the platform key needs the realm to be named");
   }
   const realm = await services.realms.find(named);
-  if (realm === null) throw notFound("realm.not_found");
+  if (realm === null) throw notFound("realm.not_found", "/realm");
   return { realm, actor: { ...actor, realm: realm.defaults() } };
 }

@@ -83,6 +83,109 @@ test("refusals of a party that is not there are in the OpenAPI document", async 
   equal(fault("createRealmUser", user), null);
 });
 
+test("a 404 for what the body names has the path of that field", async (realm) => {
+  const fault = await judged(realm);
+  const { send } = realm.admin;
+  const name = "TEAPOT";
+  const { body: currency } = await send("POST", "/v1/currencies", { name, supply: "100" });
+  const { account } = currency;
+  const gone = await realm.account({ asset: name });
+  equal((await send("DELETE", `/v1/accounts/${gone}`)).status, 200);
+  const { body: block } = await send("POST", `/v1/accounts/${account}/blocks`, { amount: "1" });
+  const capture = `/v1/accounts/${account}/blocks/${block.id}/capture`;
+  const cases = [
+    ...refusedDestinations({ account, gone, capture }),
+    ...refusedNames(account, `currencies/${currency.id}`),
+  ];
+  for (const { operation, path, body, at } of cases) {
+    const refused = await send("POST", path, body);
+    const named = `${path} ${JSON.stringify(body)} ${refused.text}`;
+    deepEqual([refused.status, refused.body.errors?.[0].path], [404, at], named);
+    equal(fault(operation, refused), null, named);
+  }
+  const { send: ask } = await realm.user();
+  const move = { destination: { account }, value: "1" };
+  const [hidden, missing] = await Promise.all(
+    [account, NOTHING].map((source) =>
+      ask("POST", "/v1/transactions", { ...move, source: { account: source } })
+    ),
+  );
+  const why = ({ body: { code, errors } }: typeof hidden) => [code, errors];
+  deepEqual(why(hidden), why(missing), "nothing tells them apart");
+});
+
+const NOTHING = "01a1fb9d-f797-7000-8000-f205583ab8e1";
+const ADDRESS = "0x70997970C51812dc3A010C7d01b50e0d17dc79C8";
+
+interface RefusedName {
+  operation: string;
+  path: string;
+  body: Record<string, unknown>;
+  /** The JSON pointer of the field that names nothing. */
+  at: string;
+}
+
+/** Requests whose destination is not there. */
+function refusedDestinations(
+  { account, gone, capture }: { account: string; gone: string; capture: string },
+): RefusedName[] {
+  const named = [{ account: NOTHING }, { account: gone }, { alias: "nobody" }, {
+    address: ADDRESS,
+  }];
+  return named.flatMap((destination) => {
+    const at = `/destination/${Object.keys(destination)[0]}`;
+    const move = { source: { account }, destination, value: "1" };
+    const batch = { atomic: true, transactions: [move] };
+    const app = { asset: "ETH", destination };
+    return [
+      { operation: "createTransaction", path: "/v1/transactions", body: move, at },
+      {
+        ...{ operation: "createTransactionBatch", path: "/v1/transactions/batch", body: batch },
+        at: `/transactions/0${at}`,
+      },
+      { operation: "captureBlock", path: capture, body: { destination }, at },
+      { operation: "createDepositApplication", path: "/v1/apps/deposit", body: app, at },
+    ];
+  });
+}
+
+/** Requests that name something else that is not there. */
+function refusedNames(account: string, currency: string): RefusedName[] {
+  const id = NOTHING;
+  const transfer = { destination: { account }, value: "1" };
+  const payment = { destination: { address: ADDRESS }, value: "1" };
+  const estimate = { address: ADDRESS, amount: "1" };
+  const token = { symbol: "COIN" };
+  const deploy = { ...token, name: "Coin", supply: "1", decimal_places: 6 };
+  const ramp = { ramp: "kraken", authentication: { api_key: "key", secret: "secret" } };
+  const alias = { alias: "code" };
+  const one = { amount: "1" };
+  const cover = { reason: "gas" };
+  const ask = (operation: string, path: string, body: Record<string, unknown>, at: string) => {
+    return { operation, path: `/v1/${path}`, body, at };
+  };
+  return [
+    ...[{ account: id }, { alias: "nobody" }].flatMap((source) => {
+      const at = `/source/${Object.keys(source)[0]}`;
+      return [
+        ask("createTransaction", "transactions", { ...transfer, source }, at),
+        ask("createWithdrawal", "withdrawals", { ...payment, source, asset: "ETH" }, at),
+      ];
+    }),
+    ask("createAlias", "aliases", { ...alias, type: "account", account: id }, "/account"),
+    ask("createAlias", "aliases", { ...alias, type: "identity", identity: id }, "/identity"),
+    ask("issueCurrency", `${currency}/issue`, { ...one, account: id }, "/account"),
+    ask("destroyCurrency", `${currency}/destroy`, { ...one, account: id }, "/account"),
+    ask("estimateWithdrawal", "withdrawals/estimate", { ...estimate, account: id }, "/account"),
+    ask("deployToken", "fungible/token/deploy", { ...deploy, account: id }, "/account"),
+    ask("registerToken", "fungible/token/register", { ...token, account: id }, "/account"),
+    ask("createRamp", "ramps", { ...ramp, identity: id }, "/identity"),
+    ask("createCover", "solvency/cover", { ...cover, account: id }, "/account"),
+    ask("createCover", "solvency/cover", { ...cover, account, realm: id }, "/realm"),
+    ask("createPersonIdentity", "identities/person", { person: {}, company: 999_999 }, "/company"),
+  ];
+}
+
 test("each route names the one key that it takes in the OpenAPI document", async (realm) => {
   const { body } = await realm.nobody("GET", "/v1/openapi.json");
   const keys = (path: string, method: string) =>
