@@ -276,7 +276,7 @@ async function cancelSent(
       created_at: context.actor.at,
     });
     // The known cost of the order stays: the payment, or the small cost of this one instead.
-    await endReplacement(tx, order.id, error);
+    await endReplacement(tx, order.id, last.cancels ? current.error ?? error : error);
   });
   await work.onCheckpoint("planned");
 }
