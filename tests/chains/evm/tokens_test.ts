@@ -194,6 +194,13 @@ Deno.test("the description that a contract gives of itself is read with care", a
   deepEqual(await details("Liar"), ["USDT", null, null, 10n ** 30n]);
   deepEqual(await details("Batcher"), [null, null, null, null]);
   equal(await chain.token(rich(3).address), null);
+  // It tells the gas that is left, and then loops.
+  const holding = { address: rich(3).address, contract: newParty().address };
+  await anvil.rpc("anvil_setCode", holding.contract, "0x5a5f5260205ff3");
+  const [left] = (await chain.balances([holding], null)).amounts;
+  ok(left > 4_000_000n && left < 5_000_000n, "no node's time is taken");
+  await anvil.rpc("anvil_setCode", holding.contract, "0x5b5f56");
+  await failsAs("refused", chain.balances([holding], null));
 });
 
 Deno.test("a contract that receives coins gets the gas it needs, one that refuses gets nothing", async () => {

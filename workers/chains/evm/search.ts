@@ -145,10 +145,14 @@ export async function balancesOf(
   return { height: at, amounts };
 }
 
+/** Gas that a contract may use to tell a balance, many times what any needs: one that loops takes no node's time. */
+const BALANCE_GAS = "0x4c4b40";
+
 /** Asks for a balance at a block, by height or by hash. */
 export function balanceQuestion({ address, contract }: Holding, at: unknown): Call {
   if (contract === null) return { method: "eth_getBalance", params: [address, at] };
-  return { method: "eth_call", params: [{ to: contract, data: balanceCall(address) }, at] };
+  const call = { to: contract, data: balanceCall(address), gas: BALANCE_GAS };
+  return { method: "eth_call", params: [call, at] };
 }
 
 /** Asks for a trace; null where the node offers none. */
