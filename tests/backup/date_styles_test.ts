@@ -19,7 +19,9 @@ Deno.test("a backup and a move out of a database that writes dates with the day 
     );
   const name = new URL(url).pathname.slice(1);
   await rowsAt(superuserUrl, `alter database "${name}" set datestyle = 'SQL, DMY'`);
-  await rowsAt(superuserUrl, `alter database "${name}" set bytea_output = 'escape'`);
+  for (const one of [name, new URL(elsewhere.url).pathname.slice(1)]) {
+    await rowsAt(superuserUrl, `alter database "${one}" set bytea_output = 'escape'`);
+  }
   await rowsAt(superuserUrl, `alter database "${name}" set timezone = 'Asia/Kathmandu'`);
   const before = await moments(url);
   const { path, heads } = await its.backUp();
