@@ -50,7 +50,13 @@ test("no user makes an address for another's account, by any of its names", asyn
   ) {
     const path = `/v1/account/${victim.account}/address`;
     equal((await user.send("POST", path, {})).body.code, code);
+    const watched = `/v1/accounts/${victim.account}/assign/${OUTSIDE}`;
+    for (const method of ["POST", "DELETE"]) {
+      equal((await user.send(method, watched)).body.code, code, method);
+    }
   }
+  const onRamp = { type: "deposit", asset: "ETH", testnet: true, ramp: ramp.id };
+  equal((await reader.send("POST", "/v1/accounts", onRamp)).body.code, "permission.owner");
   equal(
     (await rowsOf(realm, "select id from addresses where target_account is not null")).length,
     1,

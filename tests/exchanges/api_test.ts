@@ -121,6 +121,13 @@ async function keepsToPermissions(fixture: ExchangeFixture): Promise<void> {
     codeOf(await reader.send("POST", `/v1/ramps/${ramp}/withdraw`, body)),
     [403, "permission.owner"],
   );
+  // Who gave other authentication data would be sent what is withdrawn.
+  const acts = [["PATCH", { authentication: EXCHANGE_KEY }], ["DELETE", undefined]] as const;
+  for (const [method, change] of acts) {
+    const path = `/v1/ramps/${ramp}`;
+    deepEqual(codeOf(await stranger.send(method, path, change)), [404, "ramp.not_found"], method);
+    deepEqual(codeOf(await reader.send(method, path, change)), [403, "permission.owner"], method);
+  }
 }
 
 async function makesTransfersOnce(fixture: ExchangeFixture): Promise<void> {
@@ -157,6 +164,9 @@ async function makesTransfersOnce(fixture: ExchangeFixture): Promise<void> {
   equal((await send("GET", `/v1/ramps/${ramp}/transfers?status=DONE`)).body.total, 0);
   deepEqual((await send("GET", `/v1/ramps/${ramp}/transfers/${id}`)).body.id, id);
   const resolve = `/v1/ramps/${ramp}/transfers/${id}/resolve`;
+  const reader = await realm.user({ scope: "realm" });
+  const others = codeOf(await reader.send("POST", resolve, { outcome: "failed" }));
+  deepEqual(others, [403, "permission.owner"]);
   deepEqual(codeOf(await send("POST", resolve, { outcome: "failed" })), [409, "version.conflict"]);
   const vague = (await send("POST", resolve, { outcome: "sent" })).body;
   deepEqual([vague.status, vague.errors[0].path], [400, "/reference"]);
