@@ -149,6 +149,8 @@ Deno.test("a third party's token is registered only if its contract agrees, up t
     );
     equal(answer.body.code, code, answer.text);
   }
+  const reader = await funded.realm.user({ scope: "realm" });
+  equal((await reader.send("POST", REGISTER, wanted)).body.code, "permission.owner");
   await give(1n);
   const made = await working(funded, funded.realm.admin.send("POST", REGISTER, wanted));
   deepEqual([made.status, made.body.status], [201, "registered"], made.text);

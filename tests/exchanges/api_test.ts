@@ -121,6 +121,14 @@ async function keepsToPermissions(fixture: ExchangeFixture): Promise<void> {
     codeOf(await reader.send("POST", `/v1/ramps/${ramp}/withdraw`, body)),
     [403, "permission.owner"],
   );
+  // The ends are of one owner: who sees a record asks for nothing there for itself, nor sends others' value to its own.
+  const mine = await realm.account({ asset: "ETH", by: reader });
+  const taken = await reader.send("POST", `/v1/ramps/${ramp}/deposit`, { ...body, account: mine });
+  deepEqual(codeOf(taken), [403, "permission.owner"]);
+  const made = await reader.send("POST", "/v1/ramps", recordOf(reader.identity));
+  await checkExternalRamp(fixture.context(), { ramp: made.body.id });
+  const sent = await reader.send("POST", `/v1/ramps/${made.body.id}/withdraw`, body);
+  deepEqual(codeOf(sent), [403, "permission.owner"]);
   // Who gave other authentication data would be sent what is withdrawn.
   const acts = [["PATCH", { authentication: EXCHANGE_KEY }], ["DELETE", undefined]] as const;
   for (const [method, change] of acts) {
