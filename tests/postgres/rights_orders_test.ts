@@ -382,6 +382,8 @@ Deno.test("a deposit that a worker is made to invent is missed on the chain, and
   }
   const less = confirm.replace("credited = 5", "credited = 4");
   await rejects(inject(`${see}; ${less}`), /no deposit stands/);
+  await rejects(inject(`${see.replace("5, 1,", "5, null,")}; ${confirm}`), /is in no block/);
+  await rejects(inject(`${see.replace("5, 1,", "4, 1,")}; ${confirm}`), /brought less/);
   await rejects(inject(`${see}; ${confirm}; ${book}`), /no deposit stands behind/, "once");
   await inject(`${see}; ${confirm}`);
   await rejects(inject("delete from deposits"), /was booked/);
