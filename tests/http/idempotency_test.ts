@@ -118,6 +118,7 @@ test("a repeat waits for the one that runs, in this process and in another", asy
   const { promise: held, resolve: release } = Promise.withResolvers<void>();
   const { promise: locked, resolve: taken } = Promise.withResolvers<void>();
   const slow = realm.command(async (tx) => {
+    await tx`set local idle_in_transaction_session_timeout = 0`;
     await tx`lock table identities in exclusive mode`;
     taken();
     await held;

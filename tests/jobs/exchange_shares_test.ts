@@ -70,6 +70,7 @@ Deno.test("of one account at an exchange one job runs, whichever users ordered i
   const claimed = Promise.withResolvers<number>();
   const committed = Promise.withResolvers<void>();
   const rival = locking(realm.pool, async (tx) => {
+    await tx`set local idle_in_transaction_session_timeout = 0`;
     const [{ pid }] = await tx`select pg_backend_pid() as pid`;
     await tx`update jobs set state = 'running', attempts = 1
       where id = (select max(id::text)::uuid from jobs where name = 'exchange.check')`;

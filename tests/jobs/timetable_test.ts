@@ -84,6 +84,7 @@ Deno.test("drain() waits for slow work, although that delays no other realm", as
   let ended = false;
   let draining = Promise.resolve();
   await realm.pool.sql.begin(async (tx) => {
+    await tx`set local idle_in_transaction_session_timeout = 0`;
     await tx`select from login_attempts where subject = ${subject} for update`;
     draining = timetable.drain(300_000).then(() => void (ended = true));
     await new Promise((resolve) => setTimeout(resolve, PAGE_WAIT_MAX_MS + 500));

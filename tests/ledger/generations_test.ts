@@ -138,6 +138,7 @@ Deno.test("requests that wait for the exchange are answered, and repeats among t
   const done = Promise.withResolvers<void>();
   const ready = Promise.withResolvers<void>();
   const renewed = realm.pool.sql.begin(async (tx) => {
+    await tx`set local idle_in_transaction_session_timeout = 0`;
     await tx`select renew_answers(0)`;
     ready.resolve();
     await done.promise;

@@ -162,6 +162,7 @@ test("a balance of this moment waits for a move that has its time and is not com
   const posted = Promise.withResolvers<number>();
   const asked = Promise.withResolvers<void>();
   const moving = realm.command(async (tx) => {
+    await tx`set local idle_in_transaction_session_timeout = 0`;
     const actor = { ...realm.admin.actor, at: Date.now() };
     const { at } = await postMove(tx, actor, {
       type: "transfer",

@@ -304,6 +304,7 @@ test("a batch that waits longer than a statement may is refused as busy, whole",
   ok(settled.every((one) => one.status === "rejected" && one.reason instanceof Contention));
   equal(own.queue.stats().splits, 0);
   await lock.release();
+  await own.pool.sql.unsafe("set statement_timeout = 30000");
   await own.queue.post(move());
   equal(await total(destination), "1");
 });

@@ -19,7 +19,7 @@ for (const [how, text] of Object.entries(FAILING)) {
     });
     try {
       const { platform } = database;
-      await reading(platform, (db) => db.unsafe("set statement_timeout = 400"));
+      await reading(platform, (db) => db.unsafe("set statement_timeout = 2000"));
       const after = async (read: () => Promise<unknown>) => {
         await rejects(reading(platform, (db) => db.unsafe(text)), /division by zero|timeout/);
         return await read();

@@ -121,13 +121,13 @@ Deno.test("a build behind a transaction that began after it is canceled: its ind
   deepEqual([await recordedIn(realm), await validityOf(realm, "by_added")], [2, true]);
 });
 
-/** Writes to a table's rows again and again; a write that waits a second for a lock ends it with an error. */
+/** Writes to a table's rows again and again; a write that waits ten seconds for a lock ends it with an error. */
 function keepWriting(realm: TestRealm): { writes: () => number; stop: () => Promise<void> } {
   let [going, writes] = [true, 0];
   const run = (async () => {
     while (going) {
       await realm.database.platform.sql.begin(async (tx) => {
-        await tx.unsafe("set local lock_timeout = '1s'");
+        await tx.unsafe("set local lock_timeout = '10s'");
         await tx.unsafe(`update "${schemaOf(realm)}".accounts set added = 1 where added is null`);
         await tx.unsafe(`update "${schemaOf(realm)}".accounts set added = null`);
       });
