@@ -4,9 +4,11 @@ import { isExpected, listen, StartError } from "../../commands/context.ts";
 import { formatRound } from "../../commands/audit.ts";
 import { COMMAND_NAMES, type CommandName } from "../../config/usages.ts";
 import { newId } from "../../domain/ids.ts";
+import type { CalledMain } from "../support/called_main.ts";
 import { taskArgs } from "../support/tasks.ts";
 
-const MAIN = ["run", "--no-prompt", "--no-check", "--cached-only", "main.ts"];
+const FLAGS = ["run", "--no-prompt", "--no-check", "--cached-only"];
+const MAIN = [...FLAGS, "main.ts"];
 
 /** Runs Deno to its end, with few settings and, but for the task of a launcher, without a right. */
 async function run(args: readonly string[], env: Record<string, string> = {}) {
@@ -19,14 +21,24 @@ async function run(args: readonly string[], env: Record<string, string> = {}) {
   return { code, out, err };
 }
 
+/** Calls the main function with lists of arguments in one process that has no right, as its commands would be run. */
+async function runAll(lists: readonly (readonly string[])[]): Promise<CalledMain[]> {
+  const driver = ["--config", "deno.json", "tests/support/called_main.ts", JSON.stringify(lists)];
+  const { code, out, err } = await run([...FLAGS, ...driver]);
+  deepEqual([code, err], [0, ""]);
+  return JSON.parse(out);
+}
+
 Deno.test("--help tells how a command is called, and does nothing else", async () => {
-  for (const name of COMMAND_NAMES) {
-    for (const flag of name === "start" ? ["--help", "-h"] : ["--help"]) {
-      const { code, out, err } = await run([...MAIN, name, flag]);
-      deepEqual([code, err], [0, ""], name);
-      match(out, new RegExp(`^${name}: .*\nusage: ${name}`), name);
-    }
+  const lists = COMMAND_NAMES.map((name) => [name, "--help"]).concat([["start", "-h"]]);
+  for (const [at, { code, out, err }] of (await runAll(lists)).entries()) {
+    const [name] = lists[at];
+    deepEqual([code, err], [0, ""], name);
+    match(out, new RegExp(`^${name}: .*\nusage: ${name}`), name);
   }
+  const { code, out, err } = await run([...MAIN, "start", "--help"]);
+  deepEqual([code, err], [0, ""]);
+  match(out, /^start: .*\nusage: start/);
   const folder = await Deno.makeTempDir({ prefix: "purser-help-" });
   try {
     const launched = await run([...await taskArgs("audit"), "--realm", "x", "--help"], {
@@ -87,11 +99,16 @@ Deno.test("wrong arguments are refused before the settings are read or the datab
     backup: ["--keep 0", /^--keep is a number from 1/],
     restore: ["--check", /^the file is named first$/],
   };
-  for (const [name, [args, fault]] of Object.entries(wrong)) {
-    const { code, out, err } = await run([...MAIN, name, ...args.split(" ")]);
+  const lists = Object.entries(wrong).map(([name, [args]]) => [name, ...args.split(" ")]);
+  // As a process too: one that serves, and one that does not.
+  const processes = lists.filter(([name]) => name === "start" || name === "audit");
+  const alone = await Promise.all(processes.map((args) => run([...MAIN, ...args])));
+  const ended = [...await runAll(lists), ...alone];
+  for (const [at, [name]] of [...lists, ...processes].entries()) {
+    const { code, out, err } = ended[at];
     const [first, usage] = err.split("\n");
     deepEqual([code, out], [1, ""], name);
-    match(first, fault);
+    match(first, wrong[name as CommandName][1]);
     match(usage, new RegExp(`^usage: ${name}`));
   }
 });
@@ -107,9 +124,8 @@ Deno.test("no command takes a password in an argument, or shows it, and each say
     ["realm", "move", newId(Date.now()), "--to", address],
     ["restore", "backup.age", "--to", address],
   ];
-  for (const args of wrong) {
-    const { code, out, err } = await run([...MAIN, ...args]);
-    deepEqual([code, out], [1, ""], args.join(" "));
+  for (const [at, { code, out, err }] of (await runAll(wrong)).entries()) {
+    deepEqual([code, out], [1, ""], wrong[at].join(" "));
     match(err, /users of this host see arguments.*standard input[^]*usage: /);
     ok(!err.includes(secret), err);
   }
@@ -119,9 +135,8 @@ Deno.test("no command takes a password in an argument, or shows it, and each say
     equal(code, 1);
     match(err, /is read from standard input, which is empty/);
   }
-  for (const name of ["realm", "restore"]) {
-    match((await run([...MAIN, name, "--help"])).out, /on standard input/);
-  }
+  const shown = await runAll([["realm", "--help"], ["restore", "--help"]]);
+  for (const { out } of shown) match(out, /on standard input/);
 });
 
 Deno.test("a key for backups is drawn without settings and without a database", async () => {
