@@ -43,6 +43,7 @@ export async function keepRows(realm: TestRealm): Promise<KeptRows> {
     async putBack() {
       await sql`select pg_temp.put_back()`;
       await sql`update platform.realms set login_epoch = ${epoch} where id = ${realm.id}`;
+      await sql`comment on schema ${sql(schema)} is null`; // whatever was broken on purpose is whole again
       await realm.admin.renew();
     },
     [Symbol.asyncDispose]: () => sql.end(),
