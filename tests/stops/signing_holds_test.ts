@@ -2,12 +2,15 @@ import { deepEqual, equal, match, ok } from "node:assert/strict";
 import { toUnits } from "../../domain/money.ts";
 import { type Checkpoint, type OnCheckpoint } from "../../workers/sending/order_work.ts";
 import { COIN, LITECOIN, openUtxoRamp } from "../support/utxo_fixture.ts";
-import { type FundedRamp, openFundedRamp, OUTSIDE } from "../support/evm_fixture.ts";
+import { type FundedRamp, OUTSIDE } from "../support/evm_fixture.ts";
 import { hasLitecoind } from "../support/nodes/litecoind.ts";
 import { crashAt, pay, queue, sizeOf, statesOf } from "../support/pending_withdrawals.ts";
 import { mineUntil, openRampFixture } from "../support/ramp_fixture.ts";
 import { rowsOf, type TestRealm } from "../support/realm.ts";
 import { newParty } from "../chains/bitcoin/fixture.ts";
+import { sharingFundedRamp } from "../support/kept_ramps.ts";
+
+const test = sharingFundedRamp("a funded ramp whose signing is held up");
 
 /** Sets a stop of signing; gives how to lift it. */
 async function stopSigning(realm: TestRealm, narrow: Record<string, unknown> = {}) {
@@ -73,8 +76,7 @@ const HOLDS: Record<string, (funded: FundedRamp) => Promise<() => Promise<unknow
 };
 
 for (const [name, hold] of Object.entries(HOLDS)) {
-  Deno.test(`${name} keeps a withdrawal from being signed until it is over, and others go on`, async () => {
-    await using funded = await openFundedRamp();
+  test(`${name} keeps a withdrawal from being signed until it is over, and others go on`, async (funded) => {
     const first = (await funded.withdraw("1")).body.id;
     await funded.advance(endAt("planned")).catch(() => {});
     const second = (await funded.withdraw("1")).body.id;
@@ -100,8 +102,7 @@ for (const [name, hold] of Object.entries(HOLDS)) {
   });
 }
 
-Deno.test("a hold of one account holds up no other withdrawal of its ramp", async () => {
-  await using funded = await openFundedRamp();
+test("a hold of one account holds up no other withdrawal of its ramp", async (funded) => {
   const { realm } = funded;
   const made = await realm.admin.send("POST", "/v1/accounts", {
     type: "virtual",
@@ -123,8 +124,7 @@ Deno.test("a hold of one account holds up no other withdrawal of its ramp", asyn
   equal(await paid(funded), 3n * 10n ** 18n);
 });
 
-Deno.test("a stop that is set while a worker signs is obeyed: the signature is not kept", async () => {
-  await using funded = await openFundedRamp();
+test("a stop that is set while a worker signs is obeyed: the signature is not kept", async (funded) => {
   const { id } = (await funded.withdraw("1")).body;
   let lift = () => Promise.resolve();
   await funded.advance(async (step) => {
@@ -138,8 +138,7 @@ Deno.test("a stop that is set while a worker signs is obeyed: the signature is n
   equal(await paid(funded), 10n ** 18n);
 });
 
-Deno.test("a stop that is set in one process holds in another at once", async () => {
-  await using funded = await openFundedRamp();
+test("a stop that is set in one process holds in another at once", async (funded) => {
   await using second = funded.realm.another();
   await funded.withdraw("1");
   await funded.advance(endAt("signed")).catch(() => {});
@@ -150,8 +149,7 @@ Deno.test("a stop that is set in one process holds in another at once", async ()
   equal(await signedOf(funded), 0);
 });
 
-Deno.test("signed bytes continue to be sent under a stop; a replacement waits", async () => {
-  await using funded = await openFundedRamp();
+test("signed bytes continue to be sent under a stop; a replacement waits", async (funded) => {
   const { id } = (await funded.withdraw("1", { fee: { speed: "slow" } })).body;
   await funded.advance(endAt("stored")).catch(() => {});
   equal(await signedOf(funded), 1);
@@ -174,8 +172,7 @@ Deno.test("signed bytes continue to be sent under a stop; a replacement waits", 
   await lift();
 });
 
-Deno.test("a stop of moves refuses withdrawals by their destination, and out of a ramp itself", async () => {
-  await using funded = await openFundedRamp();
+test("a stop of moves refuses withdrawals by their destination, and out of a ramp itself", async (funded) => {
   const { send } = funded.realm.admin;
   const stop = async (narrow: Record<string, unknown>) =>
     (await send("POST", "/v1/stops", { what: "moves", reason: "incident", ...narrow })).body.id;
