@@ -1,11 +1,14 @@
 /** What a withdrawal waits for, as administrators see it, and what may be done with it, as everybody does. */
 import { deepEqual, equal, match, notEqual, ok } from "node:assert/strict";
-import { type FundedRamp, openFundedRamp, OUTSIDE } from "../support/evm_fixture.ts";
+import { type FundedRamp, OUTSIDE } from "../support/evm_fixture.ts";
 import { startBcash } from "../support/nodes/bcash.ts";
 import { hasLitecoind } from "../support/nodes/litecoind.ts";
 import { crashAt, queue } from "../support/pending_withdrawals.ts";
 import { type Answer, rowsOf, type Send } from "../support/realm.ts";
 import { COIN, LITECOIN, openUtxoRamp, UTXO_CHAINS } from "../support/utxo_fixture.ts";
+import { sharingFundedRamp } from "../support/kept_ramps.ts";
+
+const test = sharingFundedRamp("withdrawals of one ramp, and acts");
 
 const codeOf = ({ status, body }: Answer) => [status, body.code];
 const NOT_CANCELABLE = "withdrawal.not_cancelable";
@@ -42,8 +45,7 @@ async function seeBlock({ realm }: FundedRamp): Promise<void> {
   );
 }
 
-Deno.test("an administrator sees what a withdrawal waits for at each step, and its acts are what the acts say", async () => {
-  await using funded = await openFundedRamp();
+test("an administrator sees what a withdrawal waits for at each step, and its acts are what the acts say", async (funded) => {
   const { send } = funded.realm.admin;
   const { body: { id } } = await funded.withdraw("1", { fee: { speed: "slow" } });
   const created = await read(send, id);
@@ -90,8 +92,7 @@ Deno.test("an administrator sees what a withdrawal waits for at each step, and i
   ok(done.order.since >= mined.order.since);
 });
 
-Deno.test("acts name the obstacle that an act meets: quarantine, too many, an old price, a missing right", async () => {
-  await using funded = await openFundedRamp();
+test("acts name the obstacle that an act meets: quarantine, too many, an old price, a missing right", async (funded) => {
   const { realm } = funded;
   const { send } = realm.admin;
   const { body: { id } } = await funded.withdraw("1");
@@ -121,8 +122,7 @@ Deno.test("acts name the obstacle that an act meets: quarantine, too many, an ol
   }
 });
 
-Deno.test("the order of a withdrawal is shown to administrators of the realm alone, and in no list", async () => {
-  await using funded = await openFundedRamp();
+test("the order of a withdrawal is shown to administrators of the realm alone, and in no list", async (funded) => {
   const { realm, ramp } = funded;
   const customer = await realm.user();
   const account = { type: "virtual", asset: "ETH", ramp, owner: customer.id };
@@ -164,8 +164,7 @@ Deno.test("the order of a withdrawal is shown to administrators of the realm alo
   }
 });
 
-Deno.test("administrators list the open orders of a ramp, page by page", async () => {
-  await using funded = await openFundedRamp();
+test("administrators list the open orders of a ramp, page by page", async (funded) => {
   const { realm, ramp } = funded;
   const ids: string[] = [];
   for (let one = 0; one < 3; one++) ids.push((await funded.withdraw("0.1")).body.id);
@@ -206,8 +205,7 @@ Deno.test("administrators list the open orders of a ramp, page by page", async (
   }
 });
 
-Deno.test("a dry run of a speed-up tells the old and the new price, and the speed-up is that", async () => {
-  await using funded = await openFundedRamp();
+test("a dry run of a speed-up tells the old and the new price, and the speed-up is that", async (funded) => {
   const { send } = funded.realm.admin;
   const { body: { id } } = await funded.withdraw("1", { fee: { speed: "slow" } });
   const path = `/v1/withdrawals/${id}/speed-up`;

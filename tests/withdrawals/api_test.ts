@@ -3,11 +3,13 @@ import { createApp } from "../../routes/http/app.ts";
 import { type FundedRamp, openFundedRamp, OUTSIDE } from "../support/evm_fixture.ts";
 import { examplesOf, runExample } from "../support/guide_examples.ts";
 import { type Answer, rowsOf, testRealm } from "../support/realm.ts";
+import { sharingFundedRamp } from "../support/kept_ramps.ts";
+
+const test = sharingFundedRamp("withdrawals of one ramp");
 
 const ESTIMATE = "/v1/withdrawals/estimate";
 
-Deno.test("GET /v1/withdrawals/estimate takes a body, a query, or both, and POST does the same, as the guide shows", async () => {
-  await using funded = await openFundedRamp();
+test("GET /v1/withdrawals/estimate takes a body, a query, or both, and POST does the same, as the guide shows", async (funded) => {
   const wanted = { account: funded.account, address: OUTSIDE, amount: 0.5, speed: "fast" };
   const { admin } = funded.realm;
   const posted = await admin.send("POST", ESTIMATE, wanted);
@@ -47,8 +49,7 @@ Deno.test("GET /v1/withdrawals/estimate takes a body, a query, or both, and POST
   for (const example of examples) await runExample(funded.realm, names, page, example);
 });
 
-Deno.test("an estimate rises with the speed and needs recent prices of a configured chain", async () => {
-  await using funded = await openFundedRamp();
+test("an estimate rises with the speed and needs recent prices of a configured chain", async (funded) => {
   const fees = [];
   for (const speed of ["slow", "medium", "fast"]) {
     const wanted = { account: funded.account, address: OUTSIDE, amount: "1", speed };
@@ -101,8 +102,7 @@ Deno.test("POST /v1/withdrawals refuses a withdrawal that is known to fail, and 
   equal((await funded.withdraw("1", { max_fee: fee })).body.max_fee, fee);
 });
 
-Deno.test("POST /v1/withdrawals refuses accounts that cannot send, and those of others", async () => {
-  await using funded = await openFundedRamp();
+test("POST /v1/withdrawals refuses accounts that cannot send, and those of others", async (funded) => {
   const stranger = await funded.realm.user();
   const body = { source: { account: funded.account }, destination: { address: OUTSIDE }, value: 1 };
   equal((await stranger.send("POST", "/v1/withdrawals", body)).body.code, "account.not_found");
@@ -121,8 +121,7 @@ Deno.test("POST /v1/withdrawals refuses accounts that cannot send, and those of 
   equal((await funded.withdraw("1")).body.code, "account.frozen");
 });
 
-Deno.test("a withdrawal under an idempotency key happens once", async () => {
-  await using funded = await openFundedRamp();
+test("a withdrawal under an idempotency key happens once", async (funded) => {
   const body = {
     source: { account: funded.account },
     destination: { address: OUTSIDE },
@@ -138,8 +137,7 @@ Deno.test("a withdrawal under an idempotency key happens once", async () => {
   equal((await rowsOf(funded.realm, "select id from chain_orders")).length, 1);
 });
 
-Deno.test("withdrawals are records: read by permitted users, only their data changes", async () => {
-  await using funded = await openFundedRamp();
+test("withdrawals are records: read by permitted users, only their data changes", async (funded) => {
   const { body: { id } } = await funded.withdraw("1", { data: { note: "a" } });
   const stranger = await funded.realm.user();
   equal((await stranger.send("GET", `/v1/withdrawals/${id}`)).body.code, "withdrawal.not_found");
@@ -179,8 +177,7 @@ Deno.test("withdrawals are records: read by permitted users, only their data cha
   deepEqual(told, [{ type: "withdrawal.updated" }]);
 });
 
-Deno.test("a withdrawal to an account of this realm shows the account by populate, to users who may see it", async () => {
-  await using funded = await openFundedRamp();
+test("a withdrawal to an account of this realm shows the account by populate, to users who may see it", async (funded) => {
   const { realm, ramp } = funded;
   const { asset } = (await realm.admin.send("GET", `/v1/accounts/${ramp}`)).body;
   const open = async () => {
@@ -225,8 +222,7 @@ Deno.test("a withdrawal to an account of this realm shows the account by populat
   });
 });
 
-Deno.test("the block of a withdrawal on its ramp cannot be released by hand", async () => {
-  await using funded = await openFundedRamp();
+test("the block of a withdrawal on its ramp cannot be released by hand", async (funded) => {
   await funded.withdraw("1");
   const [{ block }] = await rowsOf<{ block: string }>(
     funded.realm,

@@ -7,6 +7,9 @@ import { checkSolvency } from "../../workers/audit/solvency.ts";
 import { insideOne } from "../support/eventually.ts";
 import { type FundedRamp, openFundedRamp } from "../support/evm_fixture.ts";
 import { type Answer, rowsOf } from "../support/realm.ts";
+import { sharingFundedRamp } from "../support/kept_ramps.ts";
+
+const test = sharingFundedRamp("costs of withdrawals from one ramp");
 
 const DAY_MS = 86_400_000;
 const CONTRACT = "0x00000000000000000000000000000000000b0b01";
@@ -16,8 +19,7 @@ const loop = (count: number) => `0x62${rounds(count)}5b600190038060045700`;
 /** While the gas price is 0, as in an estimate: that loop. Else INVALID, which takes all gas. */
 const trap = (count: number) => `0x3a601257` + `62${rounds(count)}5b600190038060085700` + "5bfe";
 
-Deno.test("a destination whose code would cost more than the budget ends with withdrawal.fee_exceeded", async () => {
-  await using funded = await openFundedRamp();
+test("a destination whose code would cost more than the budget ends with withdrawal.fee_exceeded", async (funded) => {
   await funded.anvil.rpc("anvil_setCode", CONTRACT, loop(30_000));
   const made = await withdraw(funded, "0.001");
   const failed = await funded.finish(made.id);
@@ -31,8 +33,7 @@ Deno.test("a destination whose code would cost more than the budget ends with wi
   await sound(funded);
 });
 
-Deno.test("a destination whose code stays within the budget is paid, and costs no more than that", async () => {
-  await using funded = await openFundedRamp();
+test("a destination whose code stays within the budget is paid, and costs no more than that", async (funded) => {
   await funded.anvil.rpc("anvil_setCode", CONTRACT, loop(800));
   const made = await withdraw(funded, "0.001");
   const done = await funded.finish(made.id);
@@ -44,8 +45,7 @@ Deno.test("a destination whose code stays within the budget is paid, and costs n
   await sound(funded);
 });
 
-Deno.test("a trap that shows a small estimate and burns all gas in the block costs its sender, again and again", async () => {
-  await using funded = await openFundedRamp();
+test("a trap that shows a small estimate and burns all gas in the block costs its sender, again and again", async (funded) => {
   await funded.anvil.rpc("anvil_setCode", CONTRACT, trap(700));
   let left = "10";
   for (let round = 0; round < 3; round++) {
@@ -80,8 +80,7 @@ Deno.test("a trap that shows a small estimate and burns all gas in the block cos
   await sound(funded);
 });
 
-Deno.test("a trap with next to no value in it takes nothing from the house", async () => {
-  await using funded = await openFundedRamp();
+test("a trap with next to no value in it takes nothing from the house", async (funded) => {
   await funded.anvil.rpc("anvil_setCode", CONTRACT, trap(1));
   const made = await withdraw(funded, "0.000000000000000001");
   const failed = await funded.finish(made.id);
@@ -101,8 +100,7 @@ Deno.test("HOT_FEE_MAX_FACTOR says how many times its charge a withdrawal may co
   await bounded(funded);
 });
 
-Deno.test("the database keeps no plan that costs more than its budget", async () => {
-  await using funded = await openFundedRamp();
+test("the database keeps no plan that costs more than its budget", async (funded) => {
   const made = await funded.withdraw("1");
   await funded.advance();
   const raise = "update chain_orders set fee = budget + 1";
@@ -191,8 +189,7 @@ Deno.test("a speed-up that the balance does not cover is refused, and nothing is
   await sound(funded);
 });
 
-Deno.test("a speed-up of a withdrawal whose receiver pays is charged to the sender, and comes back with the rest", async () => {
-  await using funded = await openFundedRamp();
+test("a speed-up of a withdrawal whose receiver pays is charged to the sender, and comes back with the rest", async (funded) => {
   const more = { fee: { paid_by: "receiver", speed: "slow" } };
   const made = await funded.withdraw("1", more);
   await dearer(funded, 2n);

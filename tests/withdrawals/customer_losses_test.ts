@@ -18,6 +18,9 @@ import {
 import { hasLitecoind } from "../support/nodes/litecoind.ts";
 import { type Answer, rowsOf, type TestUser } from "../support/realm.ts";
 import { newParty } from "../chains/bitcoin/fixture.ts";
+import { sharingFundedRamp } from "../support/kept_ramps.ts";
+
+const test = sharingFundedRamp("losses by customers of one ramp", { coins: 15n * 10n ** 18n });
 
 const COIN = 10n ** 18n;
 const BURNER = "0x00000000000000000000000000000000000b0b01";
@@ -73,8 +76,7 @@ Deno.test("one customer whose destinations burn gas cannot bring the house to wh
   deepEqual((await checkLedger(realm.pool)).mismatches, []);
 });
 
-Deno.test("a customer whose payments cost no more than was charged makes none dearer by a speed-up", async () => {
-  await using funded = await openFundedRamp({ coins: 15n * COIN });
+test("a customer whose payments cost no more than was charged makes none dearer by a speed-up", async (funded) => {
   const { realm, anvil } = funded;
   const customer = await customerOf(funded);
   await rowsOf(
@@ -97,8 +99,7 @@ Deno.test("a customer whose payments cost no more than was charged makes none de
   deepEqual([...await rowsOf(realm, order)], [{ state: "sent", covered: true }], error[0].error);
 });
 
-Deno.test("customers that one made, or all of them together, bring the house no closer to where withdrawals stop than one may", async () => {
-  await using funded = await openFundedRamp({ coins: 15n * COIN });
+test("customers that one made, or all of them together, bring the house no closer to where withdrawals stop than one may", async (funded) => {
   const { realm } = funded;
   const chief = await realm.user({ role: "admin", scope: "own" });
   const made = [
@@ -322,8 +323,7 @@ async function compared(funded: FundedRamp): Promise<void> {
   await checkSolvency({ ...funded.context, actor: { ...funded.context.actor, at: Date.now() } });
 }
 
-Deno.test("a customer whose payments cost no more than was charged makes none dearer by having others wait behind it", async () => {
-  await using funded = await openFundedRamp({ coins: 15n * COIN });
+test("a customer whose payments cost no more than was charged makes none dearer by having others wait behind it", async (funded) => {
   const { realm, anvil } = funded;
   const customer = await customerOf(funded);
   await rowsOf(

@@ -9,7 +9,10 @@ import {
 } from "../support/evm_fixture.ts";
 import { type Answer, rowsOf } from "../support/realm.ts";
 import { tampering } from "../support/tamper.ts";
-import { type FaultyNode, NodeError, startFaultyNode } from "../support/nodes/faulty_node.ts";
+import { NodeError } from "../support/nodes/faulty_node.ts";
+import { sharingFundedRamp } from "../support/kept_ramps.ts";
+
+const test = sharingFundedRamp("costs that users cause on one ramp", { nodes: 1 });
 
 const COIN = 10n ** 18n;
 const CONTRACT = "0x00000000000000000000000000000000000b0b01";
@@ -17,8 +20,7 @@ const CONTRACT = "0x00000000000000000000000000000000000b0b01";
 const TRAP = "0x3a601257620002bc5b600190038060085700" + "5bfe";
 const SEND = "eth_sendRawTransaction";
 
-Deno.test("withdrawals that are canceled once they are signed are few in a day: the next one goes on", async () => {
-  await using funded = await openFundedRamp();
+test("withdrawals that are canceled once they are signed are few in a day: the next one goes on", async (funded) => {
   for (let one = 0; one < 5; one++) {
     const { id, canceled } = await cancelSigned(funded);
     deepEqual([canceled.status, canceled.body.status], [200, "CANCELED"], canceled.text);
@@ -43,8 +45,7 @@ Deno.test("withdrawals that are canceled once they are signed are few in a day: 
   await agree(funded);
 });
 
-Deno.test("the database lets only so many signed withdrawals be canceled in a day", async () => {
-  await using funded = await openFundedRamp();
+test("the database lets only so many signed withdrawals be canceled in a day", async (funded) => {
   for (let one = 0; one < 5; one++) await cancelSigned(funded);
   await funded.withdraw("1");
   let refused: string | null = null;
@@ -58,39 +59,38 @@ Deno.test("the database lets only so many signed withdrawals be canceled in a da
   equal(refused, "chain_orders_discarded");
 });
 
-Deno.test("a speed-up without effect comes back: an earlier attempt was mined", async () => {
-  const { funded, faulty } = await openFaultyRamp();
-  await using _faulty = faulty;
-  await using _funded = funded;
-  const made = (await funded.withdraw("1", { fee: { speed: "slow" } })).body;
-  await funded.advance();
-  await dearer(funded);
-  faulty.trick = ({ method }) => {
-    if (method === SEND) throw new NodeError(-32000, "replacement transaction underpriced");
-  };
-  const sped = await speedUp(funded, made.id);
-  equal(sped.status, 200, sped.text);
-  ok(feeOf(sped.body) > feeOf(made));
-  await funded.advance();
-  await funded.anvil.mine();
-  faulty.trick = () => undefined;
-  const done = await funded.finish(made.id);
-  equal(done.status, "DONE");
-  deepEqual(
-    await rowsOf(funded.realm, "select 1 as made from order_attempts where attempt = 2"),
-    [
-      { made: 1 },
-    ],
-  );
-  equal(feeOf(done), feeOf(made));
-  equal(toUnits(done.history.at(-1).returned, 18), feeOf(sped.body) - feeOf(made));
-  const { account, ramp } = await funded.books();
-  deepEqual([toUnits(account, 18), ramp], [9n * COIN - feeOf(made), "0"]);
-  await agree(funded);
-});
+test(
+  "a speed-up without effect comes back: an earlier attempt was mined",
+  async (funded, [faulty]) => {
+    const made = (await funded.withdraw("1", { fee: { speed: "slow" } })).body;
+    await funded.advance();
+    await dearer(funded);
+    faulty.trick = ({ method }) => {
+      if (method === SEND) throw new NodeError(-32000, "replacement transaction underpriced");
+    };
+    const sped = await speedUp(funded, made.id);
+    equal(sped.status, 200, sped.text);
+    ok(feeOf(sped.body) > feeOf(made));
+    await funded.advance();
+    await funded.anvil.mine();
+    faulty.trick = () => undefined;
+    const done = await funded.finish(made.id);
+    equal(done.status, "DONE");
+    deepEqual(
+      await rowsOf(funded.realm, "select 1 as made from order_attempts where attempt = 2"),
+      [
+        { made: 1 },
+      ],
+    );
+    equal(feeOf(done), feeOf(made));
+    equal(toUnits(done.history.at(-1).returned, 18), feeOf(sped.body) - feeOf(made));
+    const { account, ramp } = await funded.books();
+    deepEqual([toUnits(account, 18), ramp], [9n * COIN - feeOf(made), "0"]);
+    await agree(funded);
+  },
+);
 
-Deno.test("a speed-up whose replacement is mined is kept", async () => {
-  await using funded = await openFundedRamp();
+test("a speed-up whose replacement is mined is kept", async (funded) => {
   const made = (await funded.withdraw("1", { fee: { speed: "slow" } })).body;
   await funded.advance();
   await dearer(funded);
@@ -104,8 +104,7 @@ Deno.test("a speed-up whose replacement is mined is kept", async () => {
   await agree(funded);
 });
 
-Deno.test("the database has an order charged more only where it is sped up, once a block", async () => {
-  await using funded = await openFundedRamp();
+test("the database has an order charged more only where it is sped up, once a block", async (funded) => {
   await funded.withdraw("1", { fee: { speed: "slow" } });
   await funded.advance();
   const raise = "charged = charged + 1, budget = budget + 3";
@@ -205,15 +204,4 @@ async function refusedBy(funded: FundedRamp, statement: string): Promise<string 
 /** Checks that the ledger's liability equals the balance of the ramp's address. */
 async function agree(funded: FundedRamp): Promise<void> {
   equal(await heldBy(funded, funded.address), -toUnits((await funded.books()).world, 18));
-}
-
-async function openFaultyRamp(): Promise<
-  { funded: FundedRamp; faulty: FaultyNode }
-> {
-  const made: FaultyNode[] = [];
-  const front = (url: string) => {
-    made.push(startFaultyNode(url));
-    return made[0].url;
-  };
-  return { funded: await openFundedRamp({ front }), faulty: made[0] };
 }
