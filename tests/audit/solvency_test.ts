@@ -3,16 +3,19 @@ import { counterparty, postMove } from "../../domain/ledger/posting.ts";
 import { add, toUnits } from "../../domain/money.ts";
 import { checkSolvency } from "../../workers/audit/solvency.ts";
 import { COIN, hurry, LITECOIN, openUtxoRamp } from "../support/utxo_fixture.ts";
-import { type FundedRamp, openFundedRamp } from "../support/evm_fixture.ts";
+import type { FundedRamp } from "../support/evm_fixture.ts";
 import { hasLitecoind } from "../support/nodes/litecoind.ts";
 import { rowsOf } from "../support/realm.ts";
 import { newParty } from "../chains/bitcoin/fixture.ts";
+import { sharingFundedRamp } from "../support/kept_ramps.ts";
+
+const test = sharingFundedRamp("solvency of one ramp");
+const deep = sharingFundedRamp("solvency of one ramp, step by step", { depth: 3 });
 
 const PATH = "/v1/solvency?asset=ETH";
 const ETHER = 10n ** 18n;
 
-Deno.test("assets and liabilities agree before, while and after a withdrawal is on its way", async () => {
-  await using funded = await openFundedRamp();
+test("assets and liabilities agree before, while and after a withdrawal is on its way", async (funded) => {
   equal((await compared(funded)).drift, "0");
   const { body: { id } } = await funded.withdraw("1");
   deepEqual(await stateOf(funded), ["0", true]);
@@ -37,50 +40,53 @@ Deno.test("assets and liabilities agree before, while and after a withdrawal is 
   deepEqual(points.map(({ drift }: { drift: string }) => drift), Array(points.length).fill("0"));
 });
 
-Deno.test("at every step that is written down of a withdrawal, chain and ledger agree to the last unit", async () => {
-  await using funded = await openFundedRamp({ depth: 3 });
-  const seen = new Set<string>();
-  const agree = async (step: string) => {
-    seen.add(step);
-    equal((await compared(funded)).drift, "0", step);
-  };
-  const { body: { id } } = await funded.withdraw("1");
-  for (let round = 0; (await funded.read(id)).status === "PROCESSING" && round < 20; round++) {
-    await funded.advance(agree);
-    if (round === 0) {
-      await funded.realm.admin.send("POST", `/v1/withdrawals/${id}/speed-up`, { speed: "fast" });
-      await agree("sped up");
+deep(
+  "at every step that is written down of a withdrawal, chain and ledger agree to the last unit",
+  async (funded) => {
+    const seen = new Set<string>();
+    const agree = async (step: string) => {
+      seen.add(step);
+      equal((await compared(funded)).drift, "0", step);
+    };
+    const { body: { id } } = await funded.withdraw("1");
+    for (let round = 0; (await funded.read(id)).status === "PROCESSING" && round < 20; round++) {
       await funded.advance(agree);
+      if (round === 0) {
+        await funded.realm.admin.send("POST", `/v1/withdrawals/${id}/speed-up`, { speed: "fast" });
+        await agree("sped up");
+        await funded.advance(agree);
+      }
+      await agree("looked at");
+      await funded.anvil.mine();
+      await agree("a block more");
     }
-    await agree("looked at");
-    await funded.anvil.mine();
-    await agree("a block more");
-  }
-  equal((await funded.read(id)).status, "DONE");
-  await agree("done");
-  deepEqual(
-    ["planned", "stored", "sending", "broadcast", "settled"].filter((one) => !seen.has(one)),
-    [],
-  );
-});
+    equal((await funded.read(id)).status, "DONE");
+    await agree("done");
+    deepEqual(
+      ["planned", "stored", "sending", "broadcast", "settled"].filter((one) => !seen.has(one)),
+      [],
+    );
+  },
+);
 
-Deno.test("a withdrawal that the chain refuses leaves chain and ledger in agreement at every step", async () => {
-  await using funded = await openFundedRamp({ depth: 3 });
-  const { body: { id } } = await funded.withdraw("1", { destination: { address: BURNER } });
-  await funded.advance();
-  await funded.anvil.rpc("anvil_setCode", BURNER, REVERTS);
-  for (let round = 0; (await funded.read(id)).status === "PROCESSING" && round < 20; round++) {
-    await funded.anvil.mine();
-    equal((await compared(funded)).drift, "0");
+deep(
+  "a withdrawal that the chain refuses leaves chain and ledger in agreement at every step",
+  async (funded) => {
+    const { body: { id } } = await funded.withdraw("1", { destination: { address: BURNER } });
     await funded.advance();
+    await funded.anvil.rpc("anvil_setCode", BURNER, REVERTS);
+    for (let round = 0; (await funded.read(id)).status === "PROCESSING" && round < 20; round++) {
+      await funded.anvil.mine();
+      equal((await compared(funded)).drift, "0");
+      await funded.advance();
+      equal((await compared(funded)).drift, "0");
+    }
+    equal((await funded.read(id)).status, "FAILED");
     equal((await compared(funded)).drift, "0");
-  }
-  equal((await funded.read(id)).status, "FAILED");
-  equal((await compared(funded)).drift, "0");
-});
+  },
+);
 
-Deno.test("a missing amount stops withdrawals and raises an event, once; its return permits them again", async () => {
-  await using funded = await openFundedRamp();
+test("a missing amount stops withdrawals and raises an event, once; its return permits them again", async (funded) => {
   await leave(funded, 9n * ETHER);
   const missing = await compared(funded);
   deepEqual([missing.drift, missing.solvent], ["-1", false]);
@@ -93,8 +99,7 @@ Deno.test("a missing amount stops withdrawals and raises an event, once; its ret
   equal((await toldOf(funded)).length, 2);
 });
 
-Deno.test("an unexplained surplus is reported, and stops nothing", async () => {
-  await using funded = await openFundedRamp();
+test("an unexplained surplus is reported, and stops nothing", async (funded) => {
   await leave(funded, 11n * ETHER);
   deepEqual(await stateOf(funded), ["1", true]);
   await compared(funded);
@@ -102,8 +107,7 @@ Deno.test("an unexplained surplus is reported, and stops nothing", async () => {
   equal((await funded.withdraw("1")).status, 201);
 });
 
-Deno.test("coins that are stolen while as many are on their way are missed at once", async () => {
-  await using funded = await openFundedRamp();
+test("coins that are stolen while as many are on their way are missed at once", async (funded) => {
   await funded.withdraw("5");
   await funded.advance();
   await leave(funded, 6n * ETHER);
@@ -112,8 +116,7 @@ Deno.test("coins that are stolen while as many are on their way are missed at on
   equal((await funded.withdraw("1")).body.code, "asset.suspended");
 });
 
-Deno.test("a loss of the house covers no liability: the asset is not solvent, and its withdrawals stop beyond the leeway", async () => {
-  await using funded = await openFundedRamp();
+test("a loss of the house covers no liability: the asset is not solvent, and its withdrawals stop beyond the leeway", async (funded) => {
   await lose(funded, "0.09"); // below a hundredth of what is owed
   const some = await compared(funded);
   deepEqual([some.drift, some.fees, some.solvent], ["0", "-0.09", false]);
@@ -126,8 +129,7 @@ Deno.test("a loss of the house covers no liability: the asset is not solvent, an
   equal((await funded.withdraw("0.1")).body.code, "asset.suspended");
 });
 
-Deno.test("gas that moved nothing of the users' is borne by the fees, so that nothing drifts", async () => {
-  await using funded = await openFundedRamp();
+test("gas that moved nothing of the users' is borne by the fees, so that nothing drifts", async (funded) => {
   const { body: { id } } = await funded.withdraw("1");
   await funded.advance((step) => {
     if (step === "stored") throw new Error("ended");
@@ -228,8 +230,7 @@ Deno.test({
   },
 });
 
-Deno.test("GET /v1/solvency is for administrators of the realm", async () => {
-  await using funded = await openFundedRamp();
+test("GET /v1/solvency is for administrators of the realm", async (funded) => {
   const user = await funded.realm.user({ scope: "realm" });
   equal((await user.send("GET", PATH)).body.code, "permission.role");
 });
