@@ -1,6 +1,10 @@
 import { deepEqual, equal, match, ok, rejects } from "node:assert/strict";
 import { toUnits } from "../../domain/money.ts";
-import { type FundedRamp, openFundedRamp, OUTSIDE } from "../support/evm_fixture.ts";
+import {
+  type FundedRamp,
+  openFundedRamp,
+  OUTSIDE,
+} from "../support/evm_fixture.ts";
 import { rowsOf } from "../support/realm.ts";
 import { NodeError, type Trick } from "../support/nodes/faulty_node.ts";
 import {
@@ -19,33 +23,48 @@ import {
   rounds,
   TRAP,
 } from "./nonce_scenarios.ts";
+import { sharingFundedRamp } from "../support/kept_ramps.ts";
 
-Deno.test("a node that counts 100 000 transactions of a ramp that made none is not believed: nothing is signed on it", async () => {
-  const { funded, faulty } = await openFaultyRamp();
-  await using _faulty = faulty;
-  await using _funded = funded;
-  faulty.trick = ({ method }) => method === "eth_getTransactionCount" ? "0x186a0" : undefined;
-  const { body: { id } } = await funded.withdraw("1");
-  await funded.advance();
-  const [{ state, nonce, error }] = await rowsOf<Record<string, string>>(
-    funded.realm,
-    "select state, nonce, error from chain_orders",
-  );
-  deepEqual([state, nonce], ["new", null]);
-  match(error, /counts 100000 transactions|is mined; no block shows it/);
-  faulty.trick = () => undefined;
-  equal((await funded.finish(id)).chain.nonce, 0);
-  equal((await funded.finish((await funded.withdraw("1")).body.id)).chain.nonce, 1);
-  deepEqual(await rowsOf(funded.realm, "select next from nonces"), [{ next: 2 }]);
-  deepEqual(await fillsOf(funded), []);
-  await agree(funded);
+const test = sharingFundedRamp("nonces of one ramp", { nodes: 1 });
+const behindTwo = sharingFundedRamp("nonces of one ramp behind two nodes", {
+  nodes: 2,
 });
 
-Deno.test("a nonce of which nothing was signed is taken by the next order, and costs nothing", async () => {
-  await using funded = await openFundedRamp();
+test(
+  "a node that counts 100 000 transactions of a ramp that made none is not believed: nothing is signed on it",
+  async (funded, [faulty]) => {
+    faulty.trick = ({ method }) =>
+      method === "eth_getTransactionCount" ? "0x186a0" : undefined;
+    const { body: { id } } = await funded.withdraw("1");
+    await funded.advance();
+    const [{ state, nonce, error }] = await rowsOf<Record<string, string>>(
+      funded.realm,
+      "select state, nonce, error from chain_orders",
+    );
+    deepEqual([state, nonce], ["new", null]);
+    match(error, /counts 100000 transactions|is mined; no block shows it/);
+    faulty.trick = () => undefined;
+    equal((await funded.finish(id)).chain.nonce, 0);
+    equal(
+      (await funded.finish((await funded.withdraw("1")).body.id)).chain.nonce,
+      1,
+    );
+    deepEqual(await rowsOf(funded.realm, "select next from nonces"), [{
+      next: 2,
+    }]);
+    deepEqual(await fillsOf(funded), []);
+    await agree(funded);
+  },
+);
+
+test("a nonce of which nothing was signed is taken by the next order, and costs nothing", async (funded) => {
   const { body: { id } } = await funded.withdraw("1");
   await planAll(funded);
-  equal((await funded.realm.admin.send("POST", `/v1/withdrawals/${id}/cancel`)).status, 200);
+  equal(
+    (await funded.realm.admin.send("POST", `/v1/withdrawals/${id}/cancel`))
+      .status,
+    200,
+  );
   const { body: { id: next } } = await funded.withdraw("1");
   equal((await funded.finish(next)).chain.nonce, 0);
   deepEqual(await fillsOf(funded), []);
@@ -58,11 +77,20 @@ Deno.test("gaps are filled five at a time, and only in front of an order that wa
   for (let one = 0; one < 8; one++) await funded.withdraw("1");
   await planAll(funded);
   // Seven of eight orders are gone without a payment: nobody will ever use their nonces.
-  await rowsOf(funded.realm, "update chain_orders set state = 'canceled' where nonce < 7");
-  await rowsOf(funded.realm, "delete from reserved_inputs where input not like '%:7'");
+  await rowsOf(
+    funded.realm,
+    "update chain_orders set state = 'canceled' where nonce < 7",
+  );
+  await rowsOf(
+    funded.realm,
+    "delete from reserved_inputs where input not like '%:7'",
+  );
   await funded.advance();
   deepEqual(await fillsOf(funded), []);
-  await rowsOf(funded.realm, "update chain_orders set created_at = now() - interval '2 minutes'");
+  await rowsOf(
+    funded.realm,
+    "update chain_orders set created_at = now() - interval '2 minutes'",
+  );
   await funded.advance();
   deepEqual(await fillsOf(funded), [0, 1, 2, 3, 4]);
   const [{ id }] = await rowsOf<{ id: string }>(
@@ -74,8 +102,7 @@ Deno.test("gaps are filled five at a time, and only in front of an order that wa
   equal(await heldBy(funded, OUTSIDE), COIN);
 });
 
-Deno.test("a withdrawal that is DONE and whose block is reorganised away is sent again, not filled", async () => {
-  await using funded = await openFundedRamp({ depth: 2 });
+test("a withdrawal that is DONE and whose block is reorganised away is sent again, not filled", async (funded) => {
   const { body: { id } } = await funded.withdraw("1");
   await funded.advance();
   const fork = await funded.anvil.rpc<string>("evm_snapshot");
@@ -88,19 +115,25 @@ Deno.test("a withdrawal that is DONE and whose block is reorganised away is sent
   const { body: { id: next } } = await funded.withdraw("2");
   await funded.advance();
   equal((await funded.read(next)).chain.nonce, 1);
-  await rowsOf(funded.realm, "update chain_orders set created_at = now() - interval '2 minutes'");
+  await rowsOf(
+    funded.realm,
+    "update chain_orders set created_at = now() - interval '2 minutes'",
+  );
   equal((await funded.finish(next)).status, "DONE");
   equal(await heldBy(funded, OUTSIDE), 3n * COIN);
   deepEqual(await fillsOf(funded), []);
 });
 
-Deno.test("a slow withdrawal that the price has left behind is sped up when others wait behind it", async () => {
-  await using funded = await openFundedRamp();
-  const slow = (await funded.withdraw("0.01", { fee: { speed: "slow" } })).body.id;
+test("a slow withdrawal that the price has left behind is sped up when others wait behind it", async (funded) => {
+  const slow =
+    (await funded.withdraw("0.01", { fee: { speed: "slow" } })).body.id;
   await funded.advance();
   const base = await baseFee(funded);
   const dear = async () => {
-    await funded.anvil.rpc("anvil_setNextBlockBaseFeePerGas", `0x${(base * 5n / 2n).toString(16)}`);
+    await funded.anvil.rpc(
+      "anvil_setNextBlockBaseFeePerGas",
+      `0x${(base * 5n / 2n).toString(16)}`,
+    );
     await funded.anvil.mine();
   };
   await dear();
@@ -109,21 +142,28 @@ Deno.test("a slow withdrawal that the price has left behind is sped up when othe
   await dear();
   await funded.advance();
   equal((await funded.read(fast)).chain.block, null);
-  equal((await madeFor(funded, slow)).length, 1, "it has not waited long enough");
+  equal(
+    (await madeFor(funded, slow)).length,
+    1,
+    "it has not waited long enough",
+  );
   await age(funded, 10);
   for (let round = 0; round < 6; round++) {
     await funded.advance();
     await dear();
   }
   equal((await madeFor(funded, slow)).length, 2);
-  deepEqual([(await funded.read(slow)).status, (await funded.read(fast)).status], ["DONE", "DONE"]);
+  deepEqual([
+    (await funded.read(slow)).status,
+    (await funded.read(fast)).status,
+  ], ["DONE", "DONE"]);
   equal(await heldBy(funded, OUTSIDE), COIN + COIN / 100n);
   await agree(funded);
 });
 
-Deno.test("a payment that is stuck at a price that is good enough is not replaced again and again", async () => {
-  await using funded = await openFundedRamp();
-  const first = (await funded.withdraw("1", { fee: { speed: "fast" } })).body.id;
+test("a payment that is stuck at a price that is good enough is not replaced again and again", async (funded) => {
+  const first =
+    (await funded.withdraw("1", { fee: { speed: "fast" } })).body.id;
   await funded.advance();
   await funded.withdraw("1");
   await funded.advance();
@@ -132,43 +172,52 @@ Deno.test("a payment that is stuck at a price that is good enough is not replace
   equal((await madeFor(funded, first)).length, 1);
 });
 
-Deno.test("a transaction that no node takes is canceled by a replacement, and its value goes back only when that is deep enough", async () => {
-  const { funded, faulty } = await openFaultyRamp();
-  await using _faulty = faulty;
-  await using _funded = funded;
-  const { body: { id } } = await funded.withdraw("1");
-  let first: unknown = null;
-  faulty.trick = ({ method, params }) => {
-    if (method !== "eth_sendRawTransaction") return undefined;
-    first ??= params[0];
-    if (params[0] === first) throw new NodeError(-32000, "transaction type not supported");
-    return undefined;
-  };
-  await funded.advance();
-  await funded.advance();
-  const behind = (await funded.withdraw("2")).body.id;
-  await funded.advance();
-  equal((await madeFor(funded, id)).length, 1, "it is tried for a while");
-  await rowsOf(funded.realm, "update chain_orders set created_at = now() - interval '20 minutes'");
-  await funded.advance();
-  await funded.advance();
-  await funded.anvil.mine();
-  await funded.advance();
-  equal((await funded.read(id)).status, "PROCESSING");
-  const failed = await funded.finish(id);
-  equal(failed.status, "FAILED");
-  equal((await funded.finish(behind)).status, "DONE");
-  equal(await heldBy(funded, OUTSIDE), 2n * COIN);
-  const paid = await funded.read(behind);
-  const { account, fees } = await funded.books();
-  equal(toUnits(account, 18), 8n * COIN - toUnits(chargeOf(paid), 18), "all of it is given back");
-  ok(fees.startsWith("-"), "what it cost to cancel is the house's");
-  deepEqual(await fillsOf(funded), []);
-  await agree(funded);
-  first = null;
-  await cancelsLast(funded);
-  await agree(funded);
-});
+test(
+  "a transaction that no node takes is canceled by a replacement, and its value goes back only when that is deep enough",
+  async (funded, [faulty]) => {
+    const { body: { id } } = await funded.withdraw("1");
+    let first: unknown = null;
+    faulty.trick = ({ method, params }) => {
+      if (method !== "eth_sendRawTransaction") return undefined;
+      first ??= params[0];
+      if (params[0] === first) {
+        throw new NodeError(-32000, "transaction type not supported");
+      }
+      return undefined;
+    };
+    await funded.advance();
+    await funded.advance();
+    const behind = (await funded.withdraw("2")).body.id;
+    await funded.advance();
+    equal((await madeFor(funded, id)).length, 1, "it is tried for a while");
+    await rowsOf(
+      funded.realm,
+      "update chain_orders set created_at = now() - interval '20 minutes'",
+    );
+    await funded.advance();
+    await funded.advance();
+    await funded.anvil.mine();
+    await funded.advance();
+    equal((await funded.read(id)).status, "PROCESSING");
+    const failed = await funded.finish(id);
+    equal(failed.status, "FAILED");
+    equal((await funded.finish(behind)).status, "DONE");
+    equal(await heldBy(funded, OUTSIDE), 2n * COIN);
+    const paid = await funded.read(behind);
+    const { account, fees } = await funded.books();
+    equal(
+      toUnits(account, 18),
+      8n * COIN - toUnits(chargeOf(paid), 18),
+      "all of it is given back",
+    );
+    ok(fees.startsWith("-"), "what it cost to cancel is the house's");
+    deepEqual(await fillsOf(funded), []);
+    await agree(funded);
+    first = null;
+    await cancelsLast(funded);
+    await agree(funded);
+  },
+);
 
 /** Nothing waits behind a canceled withdrawal: the node forgets the transaction that moves nothing, and the price rises. */
 async function cancelsLast(funded: FundedRamp): Promise<void> {
@@ -181,45 +230,64 @@ async function cancelsLast(funded: FundedRamp): Promise<void> {
   equal((await madeFor(funded, id)).length, 2);
   await anvil.rpc("anvil_dropAllTransactions");
   await rounds(funded, 400n);
-  equal((await madeFor(funded, id)).length, 2, "it is not outbid for long enough");
+  equal(
+    (await madeFor(funded, id)).length,
+    2,
+    "it is not outbid for long enough",
+  );
   await age(funded, 20);
   await rounds(funded, 400n);
   equal((await funded.read(id)).status, "FAILED");
 }
 
-Deno.test("an order that would fail now, and that others wait behind, is canceled by a replacement", async () => {
-  const { funded, faulty } = await openFaultyRamp();
-  await using _faulty = faulty;
-  await using _funded = funded;
-  const trap = "0x00000000000000000000000000000000000b0b06";
-  const slow =
-    (await funded.withdraw("1", { destination: { address: trap }, fee: { speed: "slow" } }))
+test(
+  "an order that would fail now, and that others wait behind, is canceled by a replacement",
+  async (funded) => {
+    const trap = "0x00000000000000000000000000000000000b0b06";
+    const slow = (await funded.withdraw("1", {
+      destination: { address: trap },
+      fee: { speed: "slow" },
+    }))
       .body.id;
-  await funded.advance();
-  const base = await baseFee(funded);
-  const dear = async () => {
-    await funded.anvil.rpc("anvil_setNextBlockBaseFeePerGas", `0x${(base * 5n / 2n).toString(16)}`);
-    await funded.anvil.mine();
-  };
-  await dear();
-  await funded.anvil.rpc("anvil_setCode", trap, "0x60006000fd");
-  const fast = (await funded.withdraw("1", { fee: { speed: "fast" } })).body.id;
-  await funded.advance();
-  await age(funded, 20);
-  for (let round = 0; round < 6; round++) {
     await funded.advance();
+    const base = await baseFee(funded);
+    const dear = async () => {
+      await funded.anvil.rpc(
+        "anvil_setNextBlockBaseFeePerGas",
+        `0x${(base * 5n / 2n).toString(16)}`,
+      );
+      await funded.anvil.mine();
+    };
     await dear();
-  }
-  deepEqual([(await funded.read(slow)).status, (await funded.read(fast)).status], [
-    "FAILED",
-    "DONE",
-  ]);
-  deepEqual([await heldBy(funded, trap), await heldBy(funded, OUTSIDE)], [0n, COIN]);
-  const { account } = await funded.books();
-  const least = toUnits(chargeOf(await funded.read(fast)), 18);
-  ok(toUnits(account, 18) < 9n * COIN - least, "who withdrew to what refuses bears its cost");
-  await agree(funded);
-});
+    await funded.anvil.rpc("anvil_setCode", trap, "0x60006000fd");
+    const fast =
+      (await funded.withdraw("1", { fee: { speed: "fast" } })).body.id;
+    await funded.advance();
+    await age(funded, 20);
+    for (let round = 0; round < 6; round++) {
+      await funded.advance();
+      await dear();
+    }
+    deepEqual([
+      (await funded.read(slow)).status,
+      (await funded.read(fast)).status,
+    ], [
+      "FAILED",
+      "DONE",
+    ]);
+    deepEqual([await heldBy(funded, trap), await heldBy(funded, OUTSIDE)], [
+      0n,
+      COIN,
+    ]);
+    const { account } = await funded.books();
+    const least = toUnits(chargeOf(await funded.read(fast)), 18);
+    ok(
+      toUnits(account, 18) < 9n * COIN - least,
+      "who withdrew to what refuses bears its cost",
+    );
+    await agree(funded);
+  },
+);
 
 const REFUSALS: Readonly<Record<string, Trick>> = {
   "refuses the destination": ({ method, params }) => {
@@ -245,7 +313,10 @@ Deno.test("a withdrawal that one of two nodes refuses by now is sped up as it st
         between: () => faulty.trick = trick,
       });
       await rounds(funded, 25n);
-      deepEqual([(await funded.read(slow)).status, (await funded.read(fast)).status], [
+      deepEqual([
+        (await funded.read(slow)).status,
+        (await funded.read(fast)).status,
+      ], [
         "DONE",
         "DONE",
       ]);
@@ -259,27 +330,34 @@ Deno.test("a withdrawal that one of two nodes refuses by now is sped up as it st
       await agree(funded);
     });
   }
-  const chain = await funded.context.chains.open({ chain: "ETHEREUM", testnet: false });
-  const told = chain.reports().filter((one) => one.toLowerCase().includes(TRAP));
+  const chain = await funded.context.chains.open({
+    chain: "ETHEREUM",
+    testnet: false,
+  });
+  const told = chain.reports().filter((one) =>
+    one.toLowerCase().includes(TRAP)
+  );
   equal(told.length, 1, "it is told once");
-  match(told[0], /127\.0\.0\.1.* would not take a transaction of .* to .*, 127\.0\.0\.1.* would/);
+  match(
+    told[0],
+    /127\.0\.0\.1.* would not take a transaction of .* to .*, 127\.0\.0\.1.* would/,
+  );
 });
 
-Deno.test("a withdrawal that one of two nodes refuses by now, and that may not cost as much as is asked, is canceled for those behind it", async () => {
-  const { funded, faulty } = await openFaultyRamp({ beside: true });
-  await using _faulty = faulty;
-  await using _funded = funded;
-  const trick = REFUSALS["refuses the destination"];
-  const times = 200n;
-  const between = () => faulty.trick = trick;
-  const [slow, fast] = await overtaken(funded, { to: TRAP, between, times });
-  await rounds(funded, times);
-  await canceledFor(funded, slow, fast);
-  await agree(funded);
-});
+behindTwo(
+  "a withdrawal that one of two nodes refuses by now, and that may not cost as much as is asked, is canceled for those behind it",
+  async (funded, [faulty]) => {
+    const trick = REFUSALS["refuses the destination"];
+    const times = 200n;
+    const between = () => faulty.trick = trick;
+    const [slow, fast] = await overtaken(funded, { to: TRAP, between, times });
+    await rounds(funded, times);
+    await canceledFor(funded, slow, fast);
+    await agree(funded);
+  },
+);
 
-Deno.test("a withdrawal that was sent, and whose user freezes the account, is canceled for those behind it", async () => {
-  await using funded = await openFundedRamp();
+test("a withdrawal that was sent, and whose user freezes the account, is canceled for those behind it", async (funded) => {
   const between = async () => {
     const path = `/v1/accounts/${funded.account}/freeze`;
     equal((await funded.realm.admin.send("POST", path)).status, 200);
@@ -289,16 +367,18 @@ Deno.test("a withdrawal that was sent, and whose user freezes the account, is ca
   await canceledFor(funded, slow, fast);
 });
 
-Deno.test("a withdrawal that can pay the price, and not the eighth more that replaces it, is canceled for those behind it", async () => {
-  await using funded = await openFundedRamp();
+test("a withdrawal that can pay the price, and not the eighth more that replaces it, is canceled for those behind it", async (funded) => {
   const times = 29n;
-  const [slow, fast] = await overtaken(funded, { to: TRAP, asSent: 16n, times });
+  const [slow, fast] = await overtaken(funded, {
+    to: TRAP,
+    asSent: 16n,
+    times,
+  });
   await rounds(funded, times);
   await canceledFor(funded, slow, fast);
 });
 
-Deno.test("a withdrawal whose sender pays less than the price is canceled for those behind it at the sender's cost, up to its bound", async () => {
-  await using funded = await openFundedRamp();
+test("a withdrawal whose sender pays less than the price is canceled for those behind it at the sender's cost, up to its bound", async (funded) => {
   const [slow, fast] = await overtaken(funded, { to: TRAP, isBound: true });
   await rounds(funded, 25n);
   await canceledFor(funded, slow, fast);
@@ -309,27 +389,35 @@ Deno.test("a withdrawal whose sender pays less than the price is canceled for th
   ok(toUnits(fees, 18) < 0n, "what it cost beyond that is the house's");
   const noted =
     "select lost::text from holder_losses join accounts a using (holder) where a.id = $1";
-  const [{ lost }] = await rowsOf<{ lost: string }>(funded.realm, noted, [funded.account]);
+  const [{ lost }] = await rowsOf<{ lost: string }>(funded.realm, noted, [
+    funded.account,
+  ]);
   equal(toUnits(lost, 18), -toUnits(fees, 18));
   await agree(funded);
 });
 
-Deno.test("a speed-up that one of two nodes refuses is made as it stands, and the sent attempt is followed to its end", async () => {
-  const { funded, faulty } = await openFaultyRamp({ beside: true });
-  await using _faulty = faulty;
-  await using _funded = funded;
-  const { body: { id } } = await funded.withdraw("1", { destination: { address: TRAP } });
-  await funded.advance();
-  faulty.trick = REFUSALS["refuses the destination"];
-  const asked = await funded.realm.admin.send("POST", `/v1/withdrawals/${id}/speed-up`, {
-    speed: "fast",
-  });
-  ok(asked.status < 300, asked.text);
-  await funded.advance();
-  equal((await madeFor(funded, id)).length, 2);
-  equal((await funded.finish(id)).status, "DONE");
-  equal(await heldBy(funded, TRAP), COIN);
-});
+behindTwo(
+  "a speed-up that one of two nodes refuses is made as it stands, and the sent attempt is followed to its end",
+  async (funded, [faulty]) => {
+    const { body: { id } } = await funded.withdraw("1", {
+      destination: { address: TRAP },
+    });
+    await funded.advance();
+    faulty.trick = REFUSALS["refuses the destination"];
+    const asked = await funded.realm.admin.send(
+      "POST",
+      `/v1/withdrawals/${id}/speed-up`,
+      {
+        speed: "fast",
+      },
+    );
+    ok(asked.status < 300, asked.text);
+    await funded.advance();
+    equal((await madeFor(funded, id)).length, 2);
+    equal((await funded.finish(id)).status, "DONE");
+    equal(await heldBy(funded, TRAP), COIN);
+  },
+);
 
 Deno.test("the database gives nonces one by one, and none twice", async () => {
   await using funded = await openFundedRamp();
