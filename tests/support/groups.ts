@@ -7,7 +7,9 @@
 
 const ROOT = new URL("../../", import.meta.url);
 /** Files of a group: fewer use the processors evenly, more are read faster. */
-const SIZE = 16;
+const SIZE = 20;
+/** Folders with no more files share groups: a process takes as long to read the service as their tests take. */
+const FEW = 8;
 /**
  * Folders whose groups take minutes. They begin early, or one of them would be left alone at the end, and in turn with
  * others: the former wait for processes that they started, the latter need the processors.
@@ -29,12 +31,14 @@ export async function guessRealms(files: readonly string[]): Promise<number> {
 }
 
 /**
- * The test files below `tests/` in groups of one folder, but those alone that change what others would see; the groups
- * that take longest in the first half.
+ * The test files below `tests/` in groups of one folder, or of several with few files, but those alone that change what
+ * others would see; the groups that take longest in the first half.
  */
 export async function groupTestFiles(): Promise<string[][]> {
   const groups: string[][] = [];
-  await collect("tests", groups);
+  const few: string[] = [];
+  await collect("tests", groups, few);
+  groups.push(...split(few));
   const isLong = ([file]: string[]) => LONG.includes(folderOf(file));
   const long = groups.filter(isLong);
   const others = await mostRealmsFirst(groups.filter((files) => !isLong(files)));
@@ -55,19 +59,31 @@ function folderOf(file: string): string {
   return file.split("/").slice(1, -1).join("/");
 }
 
-async function collect(folder: string, groups: string[][]): Promise<void> {
+/**
+ * Collects the files of a folder and of those below it.
+ *
+ * @param few is given those of folders with few files
+ */
+async function collect(folder: string, groups: string[][], few: string[]): Promise<void> {
   const entries = await Array.fromAsync(Deno.readDir(new URL(folder, ROOT)));
   entries.sort((a, b) => a.name < b.name ? -1 : 1);
   const together: string[] = [];
   for (const { name, isDirectory } of entries) {
     const path = `${folder}/${name}`;
-    if (isDirectory) await collect(path, groups);
+    if (isDirectory) await collect(path, groups, few);
     else if (!name.endsWith("_test.ts")) continue;
     else if (await isAlone(path)) groups.push([path]);
     else together.push(path);
   }
-  const count = Math.ceil(together.length / SIZE);
-  for (let n = 0; n < count; n++) groups.push(together.filter((_, i) => i % count === n));
+  const isFew = together.length <= FEW && !LONG.includes(folderOf(`${folder}/`));
+  if (isFew) few.push(...together);
+  else groups.push(...split(together));
+}
+
+/** Splits files evenly: neighbours, which often are alike, go apart. */
+function split(files: readonly string[]): string[][] {
+  const count = Math.ceil(files.length / SIZE);
+  return Array.from({ length: count }, (_, n) => files.filter((_, i) => i % count === n));
 }
 
 async function isAlone(path: string): Promise<boolean> {
@@ -83,10 +99,12 @@ export interface Group {
 }
 
 /** Writes a module for each group into a folder. */
-export async function writeGroups(folder: string, groups: readonly string[][]): Promise<Group[]> {
+export async function writeGroups(into: string, groups: readonly string[][]): Promise<Group[]> {
   return await Promise.all(groups.map(async (files, n) => {
-    const name = `${folderOf(files[0]).replaceAll("/", "_")}_${n}`;
-    return await writeModule(folder, { name, files });
+    const folders = new Set(files.map(folderOf));
+    const folder = folders.size > 1 ? "several" : folderOf(files[0]).replaceAll("/", "_");
+    const name = `${folder}_${n}`;
+    return await writeModule(into, { name, files });
   }));
 }
 
