@@ -32,15 +32,14 @@ export async function guessRealms(files: readonly string[]): Promise<number> {
 
 /**
  * The test files below `tests/` in groups of one folder, or of several with few files, but those alone that change what
- * others would see; the groups that take longest in the first half.
+ * others would see; the groups that take longest, and those of several folders, in the first half.
  */
 export async function groupTestFiles(): Promise<string[][]> {
   const groups: string[][] = [];
   const few: string[] = [];
   await collect("tests", groups, few);
-  groups.push(...split(few));
   const isLong = ([file]: string[]) => LONG.includes(folderOf(file));
-  const long = groups.filter(isLong);
+  const long = [...split(few), ...groups.filter(isLong)];
   const others = await mostRealmsFirst(groups.filter((files) => !isLong(files)));
   const early = long.flatMap((files, n) => [files, ...others.slice(n, n + 1)]);
   return [...early, ...others.slice(long.length)];
