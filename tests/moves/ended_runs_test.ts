@@ -39,7 +39,7 @@ async function readsHere({ database, made }: TestRealm): Promise<boolean> {
 }
 
 Deno.test("a run that slept at its end takes no rights away where the realm has come back to", async () => {
-  await using own = await databaseLike(server);
+  await using own = await databaseLike(server, realmDatabase);
   await using realm = await testRealm({ env: { DATABASE_URL: own.url } });
   const options = movingOptions(realm);
   const { account } = await realm.currency("10", "GOLD");
@@ -92,7 +92,7 @@ Deno.test("a move whose target was lost is canceled, and the realm moves elsewhe
 
 Deno.test("a move that was switched ends where the server that it left is lost, and the realm may move again", async () => {
   await using lost = await otherServer();
-  await using own = await databaseLike(server);
+  await using own = await databaseLike(server, realmDatabase);
   await using realm = await testRealm({ env: { DATABASE_URL: own.url } });
   const options = movingOptions(realm);
   const { account } = await realm.currency("10", "GOLD");

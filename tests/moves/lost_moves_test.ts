@@ -213,7 +213,7 @@ Deno.test("a realm whose directory and old place have both lost its move is not 
 });
 
 Deno.test("a realm that has come back to where the directory has it gets its number, and moves on", async () => {
-  await using own = await databaseLike(server);
+  await using own = await databaseLike(server, realmDatabase);
   await using realm = await testRealm({ env: { DATABASE_URL: own.url } });
   const options = movingOptions(realm);
   const first = await directoryOf(realm);

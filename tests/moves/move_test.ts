@@ -12,6 +12,9 @@ import { testDatabaseUrl } from "../support/database.ts";
 import { killedMover } from "../support/mover.ts";
 import { PLATFORM_KEY, type Send, type TestRealm, testRealm } from "../support/realm.ts";
 
+/** Between two requests of a client: more of them would take the processors from the move. */
+const PAUSE_MS = 20;
+
 /** A load of transfers: each is acknowledged or not; what else is answered is told. */
 interface Load {
   stop(): Promise<{ acknowledged: number; others: Map<number, number> }>;
@@ -35,6 +38,7 @@ function load(sends: readonly Send[], from: string, to: string): Load {
         acknowledged++;
         key = crypto.randomUUID();
       } else others.set(status, (others.get(status) ?? 0) + 1);
+      await new Promise((resolve) => setTimeout(resolve, PAUSE_MS));
     }
   });
   return {

@@ -49,6 +49,9 @@ function optionsOf({ services, database }: TestRealm) {
   return { database, migrations, secrets: services.secrets };
 }
 
+/** Between two requests of a client: more of them would take the processors from the move. */
+const PAUSE_MS = 20;
+
 /** Posts until it is stopped; gives the number of transfers that were answered. */
 function load(realm: TestRealm, from: string, to: string, clients: number) {
   let [acknowledged, running] = [0, true];
@@ -61,6 +64,7 @@ function load(realm: TestRealm, from: string, to: string, clients: number) {
       });
       if (status === 201) [acknowledged, key] = [acknowledged + 1, crypto.randomUUID()];
       else others.add(status);
+      await new Promise((resolve) => setTimeout(resolve, PAUSE_MS));
     }
   });
   return async () => {

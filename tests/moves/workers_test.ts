@@ -29,6 +29,9 @@ const STEPS = [
 const ETHER = 10n ** 18n;
 /** Deliveries that may be answered and not stored yet when the realm takes no writes from now on. */
 const IN_HAND = 128;
+/** Until a request is sent again, or a further one is: without it callers would take the processors from the mover. */
+const PAUSE_MS = 50;
+const pause = () => new Promise((resolve) => setTimeout(resolve, PAUSE_MS));
 
 /** Starts all workers of a process. */
 function startWork({ services, database }: TestProcess): AsyncDisposable {
@@ -98,6 +101,7 @@ async function callers(
         throw new Error(`${path}: ${answer.status} ${answer.text}`);
       }
       others.push(answer.status);
+      await pause();
     }
   }
   const asked: Asked = {
@@ -128,7 +132,7 @@ async function callers(
         while (running) {
           asked.transfers.push(await ask("/v1/transactions", transfer));
           await anvil.mine();
-          await new Promise((resolve) => setTimeout(resolve, 50));
+          await pause();
         }
       };
       const done = work();
