@@ -82,7 +82,7 @@ const OUTAGES: readonly Outage[] = [
     mendIt: (at) => `alter database "${at}_gone" rename to "${at}"`,
   },
 ];
-const REALMS = 10;
+const REALMS = 5;
 /** PostgreSQL's object_in_use. */
 const IN_USE = "55006";
 /** Statements, waits for a connection and lost answers end before that. */
