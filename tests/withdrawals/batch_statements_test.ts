@@ -12,9 +12,11 @@ import { hasLitecoind } from "../support/nodes/litecoind.ts";
 import { crashAt, paidOnce, type Queue, queue, statesOf } from "../support/pending_withdrawals.ts";
 import { rowsOf } from "../support/realm.ts";
 import { BESIDE } from "../support/statement_texts.ts";
-import { COIN, LITECOIN, openUtxoRamp, type UtxoRamp } from "../support/utxo_fixture.ts";
+import { COIN, LITECOIN, type UtxoRamp } from "../support/utxo_fixture.ts";
+import { sharingUtxoRamp } from "../support/sharing_utxo_ramp.ts";
 
 const ignore = !hasLitecoind();
+const ltc = sharingUtxoRamp("LTC: statements of batches of one ramp", LITECOIN, ignore);
 const FEW = 3;
 const MANY = 9;
 
@@ -80,13 +82,12 @@ async function queueOf(
   return queued;
 }
 
-async function openFunded(): Promise<UtxoRamp> {
-  const funded = await openUtxoRamp(LITECOIN);
+/** Gives a ramp coins, and its virtual account a deposit. */
+async function endow(funded: UtxoRamp): Promise<void> {
   await funded.fund(20n * COIN, 20n * COIN);
   await funded.deposit(10n * COIN);
   const swept = "select from chain_orders where purpose = 'sweep' and state = 'done'";
   await funded.until(async () => (await rowsOf(funded.realm, swept)).length > 0);
-  return funded;
 }
 
 /** The statements of each run of a batch, with the state that it left, until it is done. */
@@ -109,12 +110,10 @@ async function played(
   return runs;
 }
 
-Deno.test({
-  name:
-    "LTC: a transaction of nine withdrawals is planned, sent, seen in a block and booked by as many statements as one of three",
-  ignore,
-  fn: async () => {
-    await using funded = await openFunded();
+ltc(
+  "LTC: a transaction of nine withdrawals is planned, sent, seen in a block and booked by as many statements as one of three",
+  async (funded) => {
+    await endow(funded);
     await using process = counted(funded);
     await played(funded, process, 2); // connections and caches
     const few = await played(funded, process, FEW);
@@ -126,7 +125,7 @@ Deno.test({
     }
     await funded.agree();
   },
-});
+);
 
 /** The statements of the run that ends a batch whose coin another transaction has taken. */
 async function robbed(
@@ -150,12 +149,10 @@ async function robbed(
   return sent;
 }
 
-Deno.test({
-  name:
-    "LTC: a transaction of nine withdrawals that pays nobody gives all back by as many statements as one of three",
-  ignore,
-  fn: async () => {
-    await using funded = await openFunded();
+ltc(
+  "LTC: a transaction of nine withdrawals that pays nobody gives all back by as many statements as one of three",
+  async (funded) => {
+    await endow(funded);
     await using process = counted(funded);
     const { balance } = await funded.account(funded.virtual);
     await robbed(funded, process, 2);
@@ -171,14 +168,12 @@ Deno.test({
     ))[0];
     equal(count, 2 + FEW + MANY, "each charge came back once");
   },
-});
+);
 
-Deno.test({
-  name:
-    "LTC: a canceled withdrawal dissolves a batch of nine by as many statements as one of three",
-  ignore,
-  fn: async () => {
-    await using funded = await openFunded();
+ltc(
+  "LTC: a canceled withdrawal dissolves a batch of nine by as many statements as one of three",
+  async (funded) => {
+    await endow(funded);
     await using process = counted(funded);
     const sent: string[][] = [];
     for (const count of [2, FEW, MANY]) {
@@ -202,4 +197,4 @@ Deno.test({
     equal(many.length, few.length, many.join("\n"));
     await funded.agree();
   },
-});
+);

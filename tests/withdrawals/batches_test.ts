@@ -20,8 +20,10 @@ import {
 } from "../support/pending_withdrawals.ts";
 import { rowsOf } from "../support/realm.ts";
 import { newParty } from "../chains/bitcoin/fixture.ts";
+import { sharingUtxoRamp } from "../support/sharing_utxo_ramp.ts";
 
 const ignore = !hasLitecoind();
+const ltc = sharingUtxoRamp("LTC: batches of one ramp", LITECOIN, ignore);
 const MANY = 25;
 const UNJUSTIFIED = /nothing justifies a move of type return/;
 const DISAGREES = /does not agree with what it carries|cannot become (failed|new) from/;
@@ -46,11 +48,9 @@ for (const utxo of UTXO_CHAINS.filter(({ id }) => id === "LITECOIN" || id === "B
   });
 }
 
-Deno.test({
-  name: "LTC: the cost of a batch on its way is counted once, and the books agree at every step",
-  ignore,
-  fn: async () => {
-    await using funded = await openUtxoRamp(LITECOIN);
+ltc(
+  "LTC: the cost of a batch on its way is counted once, and the books agree at every step",
+  async (funded) => {
     await funded.fund(5n * COIN);
     const { ids } = await queue(funded, LITECOIN, 4);
     const place = { chain: "LITECOIN", network: "regtest", sender: funded.address, contract: "" };
@@ -88,111 +88,96 @@ Deno.test({
     equal(await flying(), "0");
     deepEqual(await compared(), ["0", 0n]);
   },
-});
+);
 
-Deno.test({
-  name: "LTC: a withdrawal that the coins do not cover waits, and delays no other",
-  ignore,
-  fn: async () => {
-    await using funded = await openUtxoRamp(LITECOIN);
-    await funded.fund(2n * COIN, 30n * COIN);
-    const large = await newParty("LITECOIN");
-    const first = await pay(funded, large.address, "20");
-    const queued = await queue(funded, LITECOIN, 5);
-    const dear = await queue(funded, LITECOIN, 1, { fee: { speed: "fast" } });
-    // Somebody else's for a while.
-    await rowsOf(
-      funded.realm,
-      `insert into reserved_inputs (chain, network, input, order_id, created_at)
+ltc("LTC: a withdrawal that the coins do not cover waits, and delays no other", async (funded) => {
+  await funded.fund(2n * COIN, 30n * COIN);
+  const large = await newParty("LITECOIN");
+  const first = await pay(funded, large.address, "20");
+  const queued = await queue(funded, LITECOIN, 5);
+  const dear = await queue(funded, LITECOIN, 1, { fee: { speed: "fast" } });
+  // Somebody else's for a while.
+  await rowsOf(
+    funded.realm,
+    `insert into reserved_inputs (chain, network, input, order_id, created_at)
         select chain, network, hash || ':' || index, gen_random_uuid(), now() from coins
         where amount = 3000000000`,
-    );
-    for (let round = 0; round < 3; round++) await funded.advance();
-    equal((await statesOf(funded, [first])).join(), "new");
-    equal((await statesOf(funded, queued.ids)).join(), "batched,batched,batched,batched,batched");
-    equal((await statesOf(funded, dear.ids)).join(), "sent", "at the speed that its user pays for");
-    const waits = "select id from withdrawals where status = 'PROCESSING' and hash is null";
-    deepEqual(await rowsOf(funded.realm, waits), [{ id: first }]);
-    await rowsOf(
-      funded.realm,
-      `delete from reserved_inputs c using coins o
+  );
+  for (let round = 0; round < 3; round++) await funded.advance();
+  equal((await statesOf(funded, [first])).join(), "new");
+  equal((await statesOf(funded, queued.ids)).join(), "batched,batched,batched,batched,batched");
+  equal((await statesOf(funded, dear.ids)).join(), "sent", "at the speed that its user pays for");
+  const waits = "select id from withdrawals where status = 'PROCESSING' and hash is null";
+  deepEqual(await rowsOf(funded.realm, waits), [{ id: first }]);
+  await rowsOf(
+    funded.realm,
+    `delete from reserved_inputs c using coins o
         where o.hash || ':' || o.index = c.input and o.amount = 3000000000`,
-    );
-    await funded.ended([first, ...queued.ids, ...dear.ids]);
-    for (const each of [queued, dear]) await paidOnce(funded, each);
-    deepEqual(await funded.held(large.address), [20n * COIN]);
-    await funded.agree();
-  },
+  );
+  await funded.ended([first, ...queued.ids, ...dear.ids]);
+  for (const each of [queued, dear]) await paidOnce(funded, each);
+  deepEqual(await funded.held(large.address), [20n * COIN]);
+  await funded.agree();
 });
 
-Deno.test({
-  name: "LTC: the database enforces the rules of a batch's orders too",
-  ignore,
-  fn: async () => {
-    await using funded = await openUtxoRamp(LITECOIN);
-    await funded.fund(5n * COIN);
-    const { ids } = await queue(funded, LITECOIN, 3);
-    await crashAt(funded, "planned");
-    const orphan = "update chain_orders set batch_order_id = null where state = 'batched'";
-    await rejects(rowsOf(funded.realm, orphan), /chain_orders_batched/);
-    const loose = "update chain_orders set state = 'new' where state = 'batched'";
-    await rejects(rowsOf(funded.realm, loose), DISAGREES);
-    const fewer = `update chain_orders set state = 'new', batch_order_id = null
+ltc("LTC: the database enforces the rules of a batch's orders too", async (funded) => {
+  await funded.fund(5n * COIN);
+  const { ids } = await queue(funded, LITECOIN, 3);
+  await crashAt(funded, "planned");
+  const orphan = "update chain_orders set batch_order_id = null where state = 'batched'";
+  await rejects(rowsOf(funded.realm, orphan), /chain_orders_batched/);
+  const loose = "update chain_orders set state = 'new' where state = 'batched'";
+  await rejects(rowsOf(funded.realm, loose), DISAGREES);
+  const fewer = `update chain_orders set state = 'new', batch_order_id = null
       where reference_id = '${ids[0]}'`;
-    await rejects(rowsOf(funded.realm, fewer), DISAGREES);
-    const strange = `update chain_orders set batch_order_id = id where reference_id = '${ids[0]}'`;
-    await rejects(rowsOf(funded.realm, strange), DISAGREES);
-    const ended = "update chain_orders set state = 'failed' where purpose = 'batch'";
-    await rejects(rowsOf(funded.realm, ended), DISAGREES);
-    const alone = `update chain_orders set state = 'failed' where reference_id = '${ids[0]}'`;
-    await rejects(rowsOf(funded.realm, alone), DISAGREES);
-    const unshared = `update chain_orders set state = 'failed'
+  await rejects(rowsOf(funded.realm, fewer), DISAGREES);
+  const strange = `update chain_orders set batch_order_id = id where reference_id = '${ids[0]}'`;
+  await rejects(rowsOf(funded.realm, strange), DISAGREES);
+  const ended = "update chain_orders set state = 'failed' where purpose = 'batch'";
+  await rejects(rowsOf(funded.realm, ended), DISAGREES);
+  const alone = `update chain_orders set state = 'failed' where reference_id = '${ids[0]}'`;
+  await rejects(rowsOf(funded.realm, alone), DISAGREES);
+  const unshared = `update chain_orders set state = 'failed'
       where purpose = 'batch' or state = 'batched'`;
-    await rejects(rowsOf(funded.realm, unshared), DISAGREES);
-    const empty =
-      `insert into chain_orders (id, chain, network, ramp, purpose, sender, request, budget,
+  await rejects(rowsOf(funded.realm, unshared), DISAGREES);
+  const empty =
+    `insert into chain_orders (id, chain, network, ramp, purpose, sender, request, budget,
         created_at)
       select gen_random_uuid(), chain, network, ramp, 'batch', sender, request, budget, now()
       from chain_orders where purpose = 'batch'`;
-    await rejects(rowsOf(funded.realm, empty), DISAGREES);
-  },
+  await rejects(rowsOf(funded.realm, empty), DISAGREES);
 });
 
-Deno.test({
-  name: "LTC: of charges that come back together the database gives each back once",
-  ignore,
-  fn: async () => {
-    await using funded = await openUtxoRamp(LITECOIN);
-    await funded.deposit(10n * COIN);
-    const swept = "select from chain_orders where purpose = 'sweep' and state = 'done'";
-    await funded.until(async () => (await rowsOf(funded.realm, swept)).length > 0);
-    const { realm, virtual } = funded;
-    const { ids } = await queue(funded, LITECOIN, 3, { source: { account: virtual } });
-    const actor = { ...realm.admin.actor, at: Date.now() };
-    const charges = await rowsOf<{ id: string; ramp: string; charged: string }>(
-      realm,
-      "select id, ramp, trim_scale(charged)::text as charged from withdrawals order by id",
-    );
-    deepEqual(charges.map(({ id }) => id), ids.toSorted());
-    const back = (at: number, amount = charges[at].charged) => ({
-      ...{ type: "return" as const, source: charges[at].ramp, destination: virtual, amount },
-      data: { withdrawal: charges[at].id },
-    });
-    class Undone extends Error {}
-    const give = (moves: InternalMove[]) =>
-      realm.command(async (tx) => {
-        await tx`update chain_orders set state = 'canceled' where purpose = 'withdrawal'`;
-        await tx`update blocks set status = 'RELEASED' where status = 'OPEN'`;
-        await postMoves(tx, actor, moves);
-        throw new Undone();
-      }, { lockLedger: true });
-    await rejects(give([back(0), back(1), back(2)]), Undone);
-    await rejects(give([back(0), back(1), back(1)]), UNJUSTIFIED, "one of them twice");
-    await rejects(give([back(0), back(1, "9")]), UNJUSTIFIED, "more than its charge");
-    const nobody = { ...back(1), data: { withdrawal: crypto.randomUUID() } };
-    await rejects(give([back(0), nobody]), UNJUSTIFIED, "of no withdrawal");
-    await rejects(give([back(0), { ...back(1), destination: funded.ramp }]), UNJUSTIFIED);
-  },
+ltc("LTC: of charges that come back together the database gives each back once", async (funded) => {
+  await funded.deposit(10n * COIN);
+  const swept = "select from chain_orders where purpose = 'sweep' and state = 'done'";
+  await funded.until(async () => (await rowsOf(funded.realm, swept)).length > 0);
+  const { realm, virtual } = funded;
+  const { ids } = await queue(funded, LITECOIN, 3, { source: { account: virtual } });
+  const actor = { ...realm.admin.actor, at: Date.now() };
+  const charges = await rowsOf<{ id: string; ramp: string; charged: string }>(
+    realm,
+    "select id, ramp, trim_scale(charged)::text as charged from withdrawals order by id",
+  );
+  deepEqual(charges.map(({ id }) => id), ids.toSorted());
+  const back = (at: number, amount = charges[at].charged) => ({
+    ...{ type: "return" as const, source: charges[at].ramp, destination: virtual, amount },
+    data: { withdrawal: charges[at].id },
+  });
+  class Undone extends Error {}
+  const give = (moves: InternalMove[]) =>
+    realm.command(async (tx) => {
+      await tx`update chain_orders set state = 'canceled' where purpose = 'withdrawal'`;
+      await tx`update blocks set status = 'RELEASED' where status = 'OPEN'`;
+      await postMoves(tx, actor, moves);
+      throw new Undone();
+    }, { lockLedger: true });
+  await rejects(give([back(0), back(1), back(2)]), Undone);
+  await rejects(give([back(0), back(1), back(1)]), UNJUSTIFIED, "one of them twice");
+  await rejects(give([back(0), back(1, "9")]), UNJUSTIFIED, "more than its charge");
+  const nobody = { ...back(1), data: { withdrawal: crypto.randomUUID() } };
+  await rejects(give([back(0), nobody]), UNJUSTIFIED, "of no withdrawal");
+  await rejects(give([back(0), { ...back(1), destination: funded.ramp }]), UNJUSTIFIED);
 });
 
 Deno.test("a fee is divided among a batch's members to the last base unit", () => {

@@ -7,7 +7,7 @@ import { compare, fromUnits, toUnits } from "../../domain/money.ts";
 import type { OrderRow } from "../../domain/sending/chain_orders.ts";
 import { refreshFees } from "../../workers/sending/fee_quotes.ts";
 import { checkSolvency } from "../../workers/audit/solvency.ts";
-import { LITECOIN, openUtxoRamp } from "../support/utxo_fixture.ts";
+import { LITECOIN } from "../support/utxo_fixture.ts";
 import {
   credit,
   type FundedRamp,
@@ -19,7 +19,9 @@ import { hasLitecoind } from "../support/nodes/litecoind.ts";
 import { type Answer, rowsOf, type TestUser } from "../support/realm.ts";
 import { newParty } from "../chains/bitcoin/fixture.ts";
 import { sharingFundedRamp } from "../support/kept_ramps.ts";
+import { sharingUtxoRamp } from "../support/sharing_utxo_ramp.ts";
 
+const ltc = sharingUtxoRamp("LTC: losses by customers of one ramp", LITECOIN, !hasLitecoind());
 const test = sharingFundedRamp("losses by customers of one ramp", { coins: 15n * 10n ** 18n });
 
 const COIN = 10n ** 18n;
@@ -155,12 +157,9 @@ test("customers that one made, or all of them together, bring the house no close
   deepEqual(await capped(), ids.map(() => true), "together they have lost more than a half");
 });
 
-Deno.test({
-  name:
-    "a customer whose withdrawal leaves together with another's, which spends many coins, costs the house nothing by that",
-  ignore: !hasLitecoind(),
-  fn: async () => {
-    await using funded = await openUtxoRamp(LITECOIN);
+ltc(
+  "a customer whose withdrawal leaves together with another's, which spends many coins, costs the house nothing by that",
+  async (funded) => {
     const { realm } = funded;
     await funded.fund(...Array(10).fill(20_000_000n));
     await funded.quote();
@@ -189,14 +188,11 @@ Deno.test({
     const sum = (of: "lost" | "cost") => Math.round((lost[0][of] + lost[1][of]) * 1e8);
     equal(sum("lost"), sum("cost"));
   },
-});
+);
 
-Deno.test({
-  name:
-    "the house's losses by a customer of a test network are limited by a part of that network's limit",
-  ignore: !hasLitecoind(),
-  fn: async () => {
-    await using funded = await openUtxoRamp(LITECOIN);
+ltc(
+  "the house's losses by a customer of a test network are limited by a part of that network's limit",
+  async (funded) => {
     const { realm } = funded;
     await funded.fund(500_000_000n);
     const user = await realm.user();
@@ -221,7 +217,7 @@ Deno.test({
     equal(await capsWith({ loss_max: "1000", testnet_loss_max: "3" }), 1);
     equal(await capsWith({ loss_max: "3", testnet_loss_max: "1000" }), 0);
   },
-});
+);
 
 async function orderOf({ realm }: Pick<FundedRamp, "realm">, id: string): Promise<OrderRow[]> {
   const [{ order }] = await rowsOf<{ order: string }>(

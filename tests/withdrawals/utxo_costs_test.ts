@@ -1,9 +1,11 @@
 import { deepEqual, equal, ok } from "node:assert/strict";
 import { compare, subtract } from "../../domain/money.ts";
-import { COIN, hurry, LITECOIN, openUtxoRamp, type UtxoRamp } from "../support/utxo_fixture.ts";
+import { COIN, hurry, LITECOIN, type UtxoRamp } from "../support/utxo_fixture.ts";
 import { rowsOf } from "../support/realm.ts";
 import { newParty } from "../chains/bitcoin/fixture.ts";
+import { sharingUtxoRamp } from "../support/sharing_utxo_ramp.ts";
 
+const ltc = sharingUtxoRamp("LTC: costs of speed-ups from one ramp", LITECOIN);
 const TO = await newParty("LITECOIN");
 
 async function speedUp(funded: UtxoRamp, id: string) {
@@ -26,38 +28,39 @@ async function feesOf(funded: UtxoRamp): Promise<string> {
   return row?.total ?? "0";
 }
 
-Deno.test("LTC: speed-ups of one withdrawal are paid for, once a block, and stay within its budget", async () => {
-  await using funded = await openUtxoRamp(LITECOIN);
-  await funded.fund(5n * COIN);
-  await funded.deposit(3n * COIN);
-  await funded.until(async () => (await funded.account(funded.virtual)).balance.total !== "0");
-  await funded.quote();
-  const id = await funded.withdraw(TO.address, "1", { fee: { speed: "slow" } });
-  await funded.advance();
-  const before = await chargedTo(funded);
-  equal((await speedUp(funded, id)).status, 200);
-  ok(compare(await chargedTo(funded), before) > 0);
-  equal((await speedUp(funded, id)).body.code, "rate.limited");
-  for (let block = 0; block < 20; block++) {
+ltc(
+  "LTC: speed-ups of one withdrawal are paid for, once a block, and stay within its budget",
+  async (funded) => {
+    await funded.fund(5n * COIN);
+    await funded.deposit(3n * COIN);
+    await funded.until(async () => (await funded.account(funded.virtual)).balance.total !== "0");
+    await funded.quote();
+    const id = await funded.withdraw(TO.address, "1", { fee: { speed: "slow" } });
     await funded.advance();
-    await rowsOf(funded.realm, "update chain_cursors set head = head + 1");
+    const before = await chargedTo(funded);
     equal((await speedUp(funded, id)).status, 200);
-  }
-  await hurry(funded.realm);
-  await funded.advance();
-  await rowsOf(funded.realm, "update chain_cursors set head = height");
-  const [done] = await funded.ended([id]);
-  equal(done.status, "DONE");
-  const [{ fee, budget }] = await rowsOf<{ fee: string; budget: string }>(
-    funded.realm,
-    "select fee::text, budget::text from chain_orders where purpose = 'withdrawal'",
-  );
-  ok(BigInt(fee) <= BigInt(budget), `${fee} of ${budget}`);
-  await funded.agree();
-});
+    ok(compare(await chargedTo(funded), before) > 0);
+    equal((await speedUp(funded, id)).body.code, "rate.limited");
+    for (let block = 0; block < 20; block++) {
+      await funded.advance();
+      await rowsOf(funded.realm, "update chain_cursors set head = head + 1");
+      equal((await speedUp(funded, id)).status, 200);
+    }
+    await hurry(funded.realm);
+    await funded.advance();
+    await rowsOf(funded.realm, "update chain_cursors set head = height");
+    const [done] = await funded.ended([id]);
+    equal(done.status, "DONE");
+    const [{ fee, budget }] = await rowsOf<{ fee: string; budget: string }>(
+      funded.realm,
+      "select fee::text, budget::text from chain_orders where purpose = 'withdrawal'",
+    );
+    ok(BigInt(fee) <= BigInt(budget), `${fee} of ${budget}`);
+    await funded.agree();
+  },
+);
 
-Deno.test("LTC: the user who speeds up a batch pays for lifting all of it", async () => {
-  await using funded = await openUtxoRamp(LITECOIN);
+ltc("LTC: the user who speeds up a batch pays for lifting all of it", async (funded) => {
   await funded.fund(5n * COIN);
   await funded.deposit(4n * COIN);
   await funded.until(async () => (await funded.account(funded.virtual)).balance.total !== "0");
