@@ -1,12 +1,14 @@
 import { deepEqual, equal, match, ok } from "node:assert/strict";
-import { COIN, LITECOIN, openUtxoRamp, type UtxoRamp } from "../support/utxo_fixture.ts";
+import { COIN, LITECOIN, type UtxoRamp } from "../support/utxo_fixture.ts";
 import { hasLitecoind } from "../support/nodes/litecoind.ts";
 import { cancel, crashAt, pay, speedUp } from "../support/pending_withdrawals.ts";
 import { rowsOf } from "../support/realm.ts";
 import { sharingUtxo } from "../support/sharing_utxo.ts";
 import { newParty } from "../chains/bitcoin/fixture.ts";
+import { sharingUtxoRamp } from "../support/sharing_utxo_ramp.ts";
 
 const ignore = !hasLitecoind();
+const ltc = sharingUtxoRamp("LTC: coins of one ramp", LITECOIN, ignore);
 /** A test ends what it asks for, and nobody else spends its coins. */
 const test = sharingUtxo("LTC: change that no block has in one realm", LITECOIN, ignore);
 
@@ -69,11 +71,9 @@ test("a replacement and a payment on the change that it would take away: each is
 
 for (const count of [1, 3]) {
   const what = count === 1 ? "a payment" : "a batch";
-  Deno.test({
-    name: `${what} on change that will never exist is planned anew with other coins, and paid once`,
-    ignore,
-    fn: async () => {
-      await using funded = await openUtxoRamp(LITECOIN);
+  ltc(
+    `${what} on change that will never exist is planned anew with other coins, and paid once`,
+    async (funded) => {
       await funded.fund(5n * COIN);
       const first = await pay(funded, (await newParty("LITECOIN")).address, "1");
       await funded.advance();
@@ -99,7 +99,7 @@ for (const count of [1, 3]) {
       deepEqual(await rowsOf(funded.realm, "select input from reserved_inputs"), []);
       deepEqual(await unmade(funded), []);
     },
-  });
+  );
 }
 
 test("a signed order whose change is spent cannot be canceled; any other is, and its change with it", async ({ funded }) => {
@@ -123,21 +123,16 @@ test("a signed order whose change is spent cannot be canceled; any other is, and
   await funded.agree();
 });
 
-Deno.test({
-  name: "a third party's coin is spent only at the depth of a deposit",
-  ignore,
-  fn: async () => {
-    await using funded = await openUtxoRamp(LITECOIN);
-    await funded.fund(2n * COIN, 3n * COIN);
-    const id = await pay(funded, (await newParty("LITECOIN")).address, "1");
-    await rowsOf(funded.realm, "update coins set height = height + 1"); // one block deep
-    await funded.advance();
-    const [waiting] = await ordersOf(funded, id);
-    equal(waiting.made, 0);
-    await funded.node.mine();
-    await funded.advance();
-    ok((await funded.withdrawal(id)).chain.hash);
-  },
+ltc("a third party's coin is spent only at the depth of a deposit", async (funded) => {
+  await funded.fund(2n * COIN, 3n * COIN);
+  const id = await pay(funded, (await newParty("LITECOIN")).address, "1");
+  await rowsOf(funded.realm, "update coins set height = height + 1"); // one block deep
+  await funded.advance();
+  const [waiting] = await ordersOf(funded, id);
+  equal(waiting.made, 0);
+  await funded.node.mine();
+  await funded.advance();
+  ok((await funded.withdrawal(id)).chain.hash);
 });
 
 /** Change of the ramp that no block has shown. */
