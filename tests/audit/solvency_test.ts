@@ -2,13 +2,15 @@ import { deepEqual, equal } from "node:assert/strict";
 import { counterparty, postMove } from "../../domain/ledger/posting.ts";
 import { add, toUnits } from "../../domain/money.ts";
 import { checkSolvency } from "../../workers/audit/solvency.ts";
-import { COIN, hurry, LITECOIN, openUtxoRamp } from "../support/utxo_fixture.ts";
+import { COIN, hurry, LITECOIN } from "../support/utxo_fixture.ts";
 import type { FundedRamp } from "../support/evm_fixture.ts";
 import { hasLitecoind } from "../support/nodes/litecoind.ts";
 import { rowsOf } from "../support/realm.ts";
 import { newParty } from "../chains/bitcoin/fixture.ts";
 import { sharingFundedRamp } from "../support/kept_ramps.ts";
+import { sharingUtxoRamp } from "../support/sharing_utxo_ramp.ts";
 
+const ltc = sharingUtxoRamp("LTC: solvency of one ramp", LITECOIN, !hasLitecoind());
 const test = sharingFundedRamp("solvency of one ramp");
 const deep = sharingFundedRamp("solvency of one ramp, step by step", { depth: 3 });
 
@@ -148,11 +150,9 @@ test("gas that moved nothing of the users' is borne by the fees, so that nothing
   equal((await funded.withdraw("1")).status, 201);
 });
 
-Deno.test({
-  name: "on a coin chain, chain and ledger agree at every step from the deposit to the payment",
-  ignore: !hasLitecoind(),
-  async fn() {
-    await using funded = await openUtxoRamp(LITECOIN);
+ltc(
+  "on a coin chain, chain and ledger agree at every step from the deposit to the payment",
+  async (funded) => {
     const drift = async () => {
       await checkSolvency({
         ...funded.context,
@@ -188,14 +188,11 @@ Deno.test({
     equal((await funded.withdrawal(id)).status, "DONE");
     await funded.agree();
   },
-});
+);
 
-Deno.test({
-  name:
-    "a coin that is stolen on a coin chain is missed while a payment is on its way, and written off",
-  ignore: !hasLitecoind(),
-  async fn() {
-    await using funded = await openUtxoRamp(LITECOIN);
+ltc(
+  "a coin that is stolen on a coin chain is missed while a payment is on its way, and written off",
+  async (funded) => {
     await funded.fund(4n * COIN, 9n * COIN);
     const to = await newParty("LITECOIN");
     await funded.withdraw(to.address, "8.5", { source: { account: funded.ramp } });
@@ -228,7 +225,7 @@ Deno.test({
     deepEqual(await compare(0), ["0", "-4", false]);
     deepEqual(await coins(), before);
   },
-});
+);
 
 test("GET /v1/solvency is for administrators of the realm", async (funded) => {
   const user = await funded.realm.user({ scope: "realm" });
