@@ -103,12 +103,12 @@ Deno.test("a closed quota rejects waiting callers", async () => {
  * A pool of each kind in every realm, seven for each connection that is left to them. More realms make no other test
  * of it: all at once they want so much of the processor that single statements reach their time limit on a busy machine.
  */
-const REALMS = 24;
-const CONNECTIONS = 20;
+const REALMS = 12;
+const CONNECTIONS = 14;
 /** A connection that was ended is seen until its backend has gone, on a busy machine beside the next. */
 const ENDING = 8;
 
-Deno.test("24 realms at once work over 20 connections: reads, changes, moves, jobs, hash chains", async () => {
+Deno.test("12 realms at once work over 14 connections: reads, changes, moves, jobs, hash chains", async () => {
   await using own = await realmDatabase(REALMS);
   const env = { DATABASE_URL: own.url, DATABASE_CONNECTIONS: `${CONNECTIONS}` };
   await using first = await testRealm({ env });
