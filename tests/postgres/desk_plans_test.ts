@@ -2,7 +2,7 @@
 import { equal, ok } from "node:assert/strict";
 import { locationOf } from "../../domain/realms/realms.ts";
 import { copyRows } from "../support/copied_rows.ts";
-import { testDatabase } from "../support/database.ts";
+import { realmDatabase } from "../support/database.ts";
 import { OUTSIDE } from "../support/evm_fixture.ts";
 import { logPlans, type PlanLog, readsOf, type RunPlan, type TableRead } from "../support/plans.ts";
 import { openRampFixture, type RampFixture } from "../support/ramp_fixture.ts";
@@ -29,7 +29,7 @@ const ASKED = [
 ];
 
 Deno.test("a filter of a desk reads the few rows that it finds", async () => {
-  await using own = await testDatabase();
+  await using own = await realmDatabase();
   await using plans = await logPlans(own);
   await using fixture = await openRampFixture({ env: { DATABASE_URL: own.url } });
   const { realm, anvil } = fixture;
@@ -80,7 +80,7 @@ Deno.test("a filter of a desk reads the few rows that it finds", async () => {
 });
 
 Deno.test("searches and explanations read few rows, whoever asks and whoever owns the others", async () => {
-  await using own = await testDatabase();
+  await using own = await realmDatabase();
   await using plans = await logPlans(own);
   await using fixture = await openRampFixture({ env: { DATABASE_URL: own.url } });
   const { realm } = fixture;
