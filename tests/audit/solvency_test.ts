@@ -10,9 +10,9 @@ import { newParty } from "../chains/bitcoin/fixture.ts";
 import { sharingFundedRamp } from "../support/kept_ramps.ts";
 import { sharingUtxoRamp } from "../support/sharing_utxo_ramp.ts";
 
-const ltc = sharingUtxoRamp("LTC: solvency of one ramp", LITECOIN, !hasLitecoind());
+const testCoins = sharingUtxoRamp("LTC: solvency of one ramp", LITECOIN, !hasLitecoind());
 const test = sharingFundedRamp("solvency of one ramp");
-const deep = sharingFundedRamp("solvency of one ramp, step by step", { depth: 3 });
+const testDeep = sharingFundedRamp("solvency of one ramp, step by step", { depth: 3 });
 
 const PATH = "/v1/solvency?asset=ETH";
 const ETHER = 10n ** 18n;
@@ -42,7 +42,7 @@ test("assets and liabilities agree before, while and after a withdrawal is on it
   deepEqual(points.map(({ drift }: { drift: string }) => drift), Array(points.length).fill("0"));
 });
 
-deep(
+testDeep(
   "at every step that is written down of a withdrawal, chain and ledger agree to the last unit",
   async (funded) => {
     const seen = new Set<string>();
@@ -71,7 +71,7 @@ deep(
   },
 );
 
-deep(
+testDeep(
   "a withdrawal that the chain refuses leaves chain and ledger in agreement at every step",
   async (funded) => {
     const { body: { id } } = await funded.withdraw("1", { destination: { address: BURNER } });
@@ -150,7 +150,7 @@ test("gas that moved nothing of the users' is borne by the fees, so that nothing
   equal((await funded.withdraw("1")).status, 201);
 });
 
-ltc(
+testCoins(
   "on a coin chain, chain and ledger agree at every step from the deposit to the payment",
   async (funded) => {
     const drift = async () => {
@@ -190,7 +190,7 @@ ltc(
   },
 );
 
-ltc(
+testCoins(
   "a coin that is stolen on a coin chain is missed while a payment is on its way, and written off",
   async (funded) => {
     await funded.fund(4n * COIN, 9n * COIN);

@@ -1,10 +1,6 @@
 import { deepEqual, equal, match, ok, rejects } from "node:assert/strict";
 import { toUnits } from "../../domain/money.ts";
-import {
-  type FundedRamp,
-  openFundedRamp,
-  OUTSIDE,
-} from "../support/evm_fixture.ts";
+import { type FundedRamp, openFundedRamp, OUTSIDE } from "../support/evm_fixture.ts";
 import { rowsOf } from "../support/realm.ts";
 import { NodeError, type Trick } from "../support/nodes/faulty_node.ts";
 import {
@@ -26,15 +22,12 @@ import {
 import { sharingFundedRamp } from "../support/kept_ramps.ts";
 
 const test = sharingFundedRamp("nonces of one ramp", { nodes: 1 });
-const behindTwo = sharingFundedRamp("nonces of one ramp behind two nodes", {
-  nodes: 2,
-});
+const testBehindTwo = sharingFundedRamp("nonces of one ramp behind two nodes", { nodes: 2 });
 
 test(
   "a node that counts 100 000 transactions of a ramp that made none is not believed: nothing is signed on it",
   async (funded, [faulty]) => {
-    faulty.trick = ({ method }) =>
-      method === "eth_getTransactionCount" ? "0x186a0" : undefined;
+    faulty.trick = ({ method }) => method === "eth_getTransactionCount" ? "0x186a0" : undefined;
     const { body: { id } } = await funded.withdraw("1");
     await funded.advance();
     const [{ state, nonce, error }] = await rowsOf<Record<string, string>>(
@@ -45,13 +38,8 @@ test(
     match(error, /counts 100000 transactions|is mined; no block shows it/);
     faulty.trick = () => undefined;
     equal((await funded.finish(id)).chain.nonce, 0);
-    equal(
-      (await funded.finish((await funded.withdraw("1")).body.id)).chain.nonce,
-      1,
-    );
-    deepEqual(await rowsOf(funded.realm, "select next from nonces"), [{
-      next: 2,
-    }]);
+    equal((await funded.finish((await funded.withdraw("1")).body.id)).chain.nonce, 1);
+    deepEqual(await rowsOf(funded.realm, "select next from nonces"), [{ next: 2 }]);
     deepEqual(await fillsOf(funded), []);
     await agree(funded);
   },
@@ -60,11 +48,7 @@ test(
 test("a nonce of which nothing was signed is taken by the next order, and costs nothing", async (funded) => {
   const { body: { id } } = await funded.withdraw("1");
   await planAll(funded);
-  equal(
-    (await funded.realm.admin.send("POST", `/v1/withdrawals/${id}/cancel`))
-      .status,
-    200,
-  );
+  equal((await funded.realm.admin.send("POST", `/v1/withdrawals/${id}/cancel`)).status, 200);
   const { body: { id: next } } = await funded.withdraw("1");
   equal((await funded.finish(next)).chain.nonce, 0);
   deepEqual(await fillsOf(funded), []);
@@ -77,20 +61,11 @@ Deno.test("gaps are filled five at a time, and only in front of an order that wa
   for (let one = 0; one < 8; one++) await funded.withdraw("1");
   await planAll(funded);
   // Seven of eight orders are gone without a payment: nobody will ever use their nonces.
-  await rowsOf(
-    funded.realm,
-    "update chain_orders set state = 'canceled' where nonce < 7",
-  );
-  await rowsOf(
-    funded.realm,
-    "delete from reserved_inputs where input not like '%:7'",
-  );
+  await rowsOf(funded.realm, "update chain_orders set state = 'canceled' where nonce < 7");
+  await rowsOf(funded.realm, "delete from reserved_inputs where input not like '%:7'");
   await funded.advance();
   deepEqual(await fillsOf(funded), []);
-  await rowsOf(
-    funded.realm,
-    "update chain_orders set created_at = now() - interval '2 minutes'",
-  );
+  await rowsOf(funded.realm, "update chain_orders set created_at = now() - interval '2 minutes'");
   await funded.advance();
   deepEqual(await fillsOf(funded), [0, 1, 2, 3, 4]);
   const [{ id }] = await rowsOf<{ id: string }>(
@@ -115,25 +90,18 @@ test("a withdrawal that is DONE and whose block is reorganised away is sent agai
   const { body: { id: next } } = await funded.withdraw("2");
   await funded.advance();
   equal((await funded.read(next)).chain.nonce, 1);
-  await rowsOf(
-    funded.realm,
-    "update chain_orders set created_at = now() - interval '2 minutes'",
-  );
+  await rowsOf(funded.realm, "update chain_orders set created_at = now() - interval '2 minutes'");
   equal((await funded.finish(next)).status, "DONE");
   equal(await heldBy(funded, OUTSIDE), 3n * COIN);
   deepEqual(await fillsOf(funded), []);
 });
 
 test("a slow withdrawal that the price has left behind is sped up when others wait behind it", async (funded) => {
-  const slow =
-    (await funded.withdraw("0.01", { fee: { speed: "slow" } })).body.id;
+  const slow = (await funded.withdraw("0.01", { fee: { speed: "slow" } })).body.id;
   await funded.advance();
   const base = await baseFee(funded);
   const dear = async () => {
-    await funded.anvil.rpc(
-      "anvil_setNextBlockBaseFeePerGas",
-      `0x${(base * 5n / 2n).toString(16)}`,
-    );
+    await funded.anvil.rpc("anvil_setNextBlockBaseFeePerGas", `0x${(base * 5n / 2n).toString(16)}`);
     await funded.anvil.mine();
   };
   await dear();
@@ -142,28 +110,20 @@ test("a slow withdrawal that the price has left behind is sped up when others wa
   await dear();
   await funded.advance();
   equal((await funded.read(fast)).chain.block, null);
-  equal(
-    (await madeFor(funded, slow)).length,
-    1,
-    "it has not waited long enough",
-  );
+  equal((await madeFor(funded, slow)).length, 1, "it has not waited long enough");
   await age(funded, 10);
   for (let round = 0; round < 6; round++) {
     await funded.advance();
     await dear();
   }
   equal((await madeFor(funded, slow)).length, 2);
-  deepEqual([
-    (await funded.read(slow)).status,
-    (await funded.read(fast)).status,
-  ], ["DONE", "DONE"]);
+  deepEqual([(await funded.read(slow)).status, (await funded.read(fast)).status], ["DONE", "DONE"]);
   equal(await heldBy(funded, OUTSIDE), COIN + COIN / 100n);
   await agree(funded);
 });
 
 test("a payment that is stuck at a price that is good enough is not replaced again and again", async (funded) => {
-  const first =
-    (await funded.withdraw("1", { fee: { speed: "fast" } })).body.id;
+  const first = (await funded.withdraw("1", { fee: { speed: "fast" } })).body.id;
   await funded.advance();
   await funded.withdraw("1");
   await funded.advance();
@@ -180,9 +140,7 @@ test(
     faulty.trick = ({ method, params }) => {
       if (method !== "eth_sendRawTransaction") return undefined;
       first ??= params[0];
-      if (params[0] === first) {
-        throw new NodeError(-32000, "transaction type not supported");
-      }
+      if (params[0] === first) throw new NodeError(-32000, "transaction type not supported");
       return undefined;
     };
     await funded.advance();
@@ -205,11 +163,7 @@ test(
     equal(await heldBy(funded, OUTSIDE), 2n * COIN);
     const paid = await funded.read(behind);
     const { account, fees } = await funded.books();
-    equal(
-      toUnits(account, 18),
-      8n * COIN - toUnits(chargeOf(paid), 18),
-      "all of it is given back",
-    );
+    equal(toUnits(account, 18), 8n * COIN - toUnits(chargeOf(paid), 18), "all of it is given back");
     ok(fees.startsWith("-"), "what it cost to cancel is the house's");
     deepEqual(await fillsOf(funded), []);
     await agree(funded);
@@ -230,11 +184,7 @@ async function cancelsLast(funded: FundedRamp): Promise<void> {
   equal((await madeFor(funded, id)).length, 2);
   await anvil.rpc("anvil_dropAllTransactions");
   await rounds(funded, 400n);
-  equal(
-    (await madeFor(funded, id)).length,
-    2,
-    "it is not outbid for long enough",
-  );
+  equal((await madeFor(funded, id)).length, 2, "it is not outbid for long enough");
   await age(funded, 20);
   await rounds(funded, 400n);
   equal((await funded.read(id)).status, "FAILED");
@@ -244,11 +194,9 @@ test(
   "an order that would fail now, and that others wait behind, is canceled by a replacement",
   async (funded) => {
     const trap = "0x00000000000000000000000000000000000b0b06";
-    const slow = (await funded.withdraw("1", {
-      destination: { address: trap },
-      fee: { speed: "slow" },
-    }))
-      .body.id;
+    const slow =
+      (await funded.withdraw("1", { destination: { address: trap }, fee: { speed: "slow" } }))
+        .body.id;
     await funded.advance();
     const base = await baseFee(funded);
     const dear = async () => {
@@ -260,31 +208,21 @@ test(
     };
     await dear();
     await funded.anvil.rpc("anvil_setCode", trap, "0x60006000fd");
-    const fast =
-      (await funded.withdraw("1", { fee: { speed: "fast" } })).body.id;
+    const fast = (await funded.withdraw("1", { fee: { speed: "fast" } })).body.id;
     await funded.advance();
     await age(funded, 20);
     for (let round = 0; round < 6; round++) {
       await funded.advance();
       await dear();
     }
-    deepEqual([
-      (await funded.read(slow)).status,
-      (await funded.read(fast)).status,
-    ], [
+    deepEqual([(await funded.read(slow)).status, (await funded.read(fast)).status], [
       "FAILED",
       "DONE",
     ]);
-    deepEqual([await heldBy(funded, trap), await heldBy(funded, OUTSIDE)], [
-      0n,
-      COIN,
-    ]);
+    deepEqual([await heldBy(funded, trap), await heldBy(funded, OUTSIDE)], [0n, COIN]);
     const { account } = await funded.books();
     const least = toUnits(chargeOf(await funded.read(fast)), 18);
-    ok(
-      toUnits(account, 18) < 9n * COIN - least,
-      "who withdrew to what refuses bears its cost",
-    );
+    ok(toUnits(account, 18) < 9n * COIN - least, "who withdrew to what refuses bears its cost");
     await agree(funded);
   },
 );
@@ -313,10 +251,7 @@ Deno.test("a withdrawal that one of two nodes refuses by now is sped up as it st
         between: () => faulty.trick = trick,
       });
       await rounds(funded, 25n);
-      deepEqual([
-        (await funded.read(slow)).status,
-        (await funded.read(fast)).status,
-      ], [
+      deepEqual([(await funded.read(slow)).status, (await funded.read(fast)).status], [
         "DONE",
         "DONE",
       ]);
@@ -330,21 +265,13 @@ Deno.test("a withdrawal that one of two nodes refuses by now is sped up as it st
       await agree(funded);
     });
   }
-  const chain = await funded.context.chains.open({
-    chain: "ETHEREUM",
-    testnet: false,
-  });
-  const told = chain.reports().filter((one) =>
-    one.toLowerCase().includes(TRAP)
-  );
+  const chain = await funded.context.chains.open({ chain: "ETHEREUM", testnet: false });
+  const told = chain.reports().filter((one) => one.toLowerCase().includes(TRAP));
   equal(told.length, 1, "it is told once");
-  match(
-    told[0],
-    /127\.0\.0\.1.* would not take a transaction of .* to .*, 127\.0\.0\.1.* would/,
-  );
+  match(told[0], /127\.0\.0\.1.* would not take a transaction of .* to .*, 127\.0\.0\.1.* would/);
 });
 
-behindTwo(
+testBehindTwo(
   "a withdrawal that one of two nodes refuses by now, and that may not cost as much as is asked, is canceled for those behind it",
   async (funded, [faulty]) => {
     const trick = REFUSALS["refuses the destination"];
@@ -369,11 +296,7 @@ test("a withdrawal that was sent, and whose user freezes the account, is cancele
 
 test("a withdrawal that can pay the price, and not the eighth more that replaces it, is canceled for those behind it", async (funded) => {
   const times = 29n;
-  const [slow, fast] = await overtaken(funded, {
-    to: TRAP,
-    asSent: 16n,
-    times,
-  });
+  const [slow, fast] = await overtaken(funded, { to: TRAP, asSent: 16n, times });
   await rounds(funded, times);
   await canceledFor(funded, slow, fast);
 });
@@ -389,28 +312,20 @@ test("a withdrawal whose sender pays less than the price is canceled for those b
   ok(toUnits(fees, 18) < 0n, "what it cost beyond that is the house's");
   const noted =
     "select lost::text from holder_losses join accounts a using (holder) where a.id = $1";
-  const [{ lost }] = await rowsOf<{ lost: string }>(funded.realm, noted, [
-    funded.account,
-  ]);
+  const [{ lost }] = await rowsOf<{ lost: string }>(funded.realm, noted, [funded.account]);
   equal(toUnits(lost, 18), -toUnits(fees, 18));
   await agree(funded);
 });
 
-behindTwo(
+testBehindTwo(
   "a speed-up that one of two nodes refuses is made as it stands, and the sent attempt is followed to its end",
   async (funded, [faulty]) => {
-    const { body: { id } } = await funded.withdraw("1", {
-      destination: { address: TRAP },
-    });
+    const { body: { id } } = await funded.withdraw("1", { destination: { address: TRAP } });
     await funded.advance();
     faulty.trick = REFUSALS["refuses the destination"];
-    const asked = await funded.realm.admin.send(
-      "POST",
-      `/v1/withdrawals/${id}/speed-up`,
-      {
-        speed: "fast",
-      },
-    );
+    const asked = await funded.realm.admin.send("POST", `/v1/withdrawals/${id}/speed-up`, {
+      speed: "fast",
+    });
     ok(asked.status < 300, asked.text);
     await funded.advance();
     equal((await madeFor(funded, id)).length, 2);

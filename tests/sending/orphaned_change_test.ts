@@ -8,7 +8,7 @@ import { newParty } from "../chains/bitcoin/fixture.ts";
 import { sharingUtxoRamp } from "../support/sharing_utxo_ramp.ts";
 
 const ignore = !hasLitecoind();
-const ltc = sharingUtxoRamp("LTC: coins of one ramp", LITECOIN, ignore);
+const testCoins = sharingUtxoRamp("LTC: coins of one ramp", LITECOIN, ignore);
 /** A test ends what it asks for, and nobody else spends its coins. */
 const test = sharingUtxo("LTC: change that no block has in one realm", LITECOIN, ignore);
 
@@ -71,7 +71,7 @@ test("a replacement and a payment on the change that it would take away: each is
 
 for (const count of [1, 3]) {
   const what = count === 1 ? "a payment" : "a batch";
-  ltc(
+  testCoins(
     `${what} on change that will never exist is planned anew with other coins, and paid once`,
     async (funded) => {
       await funded.fund(5n * COIN);
@@ -123,7 +123,7 @@ test("a signed order whose change is spent cannot be canceled; any other is, and
   await funded.agree();
 });
 
-ltc("a third party's coin is spent only at the depth of a deposit", async (funded) => {
+testCoins("a third party's coin is spent only at the depth of a deposit", async (funded) => {
   await funded.fund(2n * COIN, 3n * COIN);
   const id = await pay(funded, (await newParty("LITECOIN")).address, "1");
   await rowsOf(funded.realm, "update coins set height = height + 1"); // one block deep

@@ -16,7 +16,7 @@ import { COIN, LITECOIN, type UtxoRamp } from "../support/utxo_fixture.ts";
 import { sharingUtxoRamp } from "../support/sharing_utxo_ramp.ts";
 
 const ignore = !hasLitecoind();
-const ltc = sharingUtxoRamp("LTC: statements of batches of one ramp", LITECOIN, ignore);
+const testCoins = sharingUtxoRamp("LTC: statements of batches of one ramp", LITECOIN, ignore);
 const FEW = 3;
 const MANY = 9;
 
@@ -110,7 +110,7 @@ async function played(
   return runs;
 }
 
-ltc(
+testCoins(
   "LTC: a transaction of nine withdrawals is planned, sent, seen in a block and booked by as many statements as one of three",
   async (funded) => {
     await endow(funded);
@@ -149,7 +149,7 @@ async function robbed(
   return sent;
 }
 
-ltc(
+testCoins(
   "LTC: a transaction of nine withdrawals that pays nobody gives all back by as many statements as one of three",
   async (funded) => {
     await endow(funded);
@@ -170,7 +170,7 @@ ltc(
   },
 );
 
-ltc(
+testCoins(
   "LTC: a canceled withdrawal dissolves a batch of nine by as many statements as one of three",
   async (funded) => {
     await endow(funded);

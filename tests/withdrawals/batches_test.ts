@@ -23,7 +23,7 @@ import { newParty } from "../chains/bitcoin/fixture.ts";
 import { sharingUtxoRamp } from "../support/sharing_utxo_ramp.ts";
 
 const ignore = !hasLitecoind();
-const ltc = sharingUtxoRamp("LTC: batches of one ramp", LITECOIN, ignore);
+const testCoins = sharingUtxoRamp("LTC: batches of one ramp", LITECOIN, ignore);
 const MANY = 25;
 const UNJUSTIFIED = /nothing justifies a move of type return/;
 const DISAGREES = /does not agree with what it carries|cannot become (failed|new) from/;
@@ -48,7 +48,7 @@ for (const utxo of UTXO_CHAINS.filter(({ id }) => id === "LITECOIN" || id === "B
   });
 }
 
-ltc(
+testCoins(
   "LTC: the cost of a batch on its way is counted once, and the books agree at every step",
   async (funded) => {
     await funded.fund(5n * COIN);
@@ -90,37 +90,40 @@ ltc(
   },
 );
 
-ltc("LTC: a withdrawal that the coins do not cover waits, and delays no other", async (funded) => {
-  await funded.fund(2n * COIN, 30n * COIN);
-  const large = await newParty("LITECOIN");
-  const first = await pay(funded, large.address, "20");
-  const queued = await queue(funded, LITECOIN, 5);
-  const dear = await queue(funded, LITECOIN, 1, { fee: { speed: "fast" } });
-  // Somebody else's for a while.
-  await rowsOf(
-    funded.realm,
-    `insert into reserved_inputs (chain, network, input, order_id, created_at)
+testCoins(
+  "LTC: a withdrawal that the coins do not cover waits, and delays no other",
+  async (funded) => {
+    await funded.fund(2n * COIN, 30n * COIN);
+    const large = await newParty("LITECOIN");
+    const first = await pay(funded, large.address, "20");
+    const queued = await queue(funded, LITECOIN, 5);
+    const dear = await queue(funded, LITECOIN, 1, { fee: { speed: "fast" } });
+    // Somebody else's for a while.
+    await rowsOf(
+      funded.realm,
+      `insert into reserved_inputs (chain, network, input, order_id, created_at)
         select chain, network, hash || ':' || index, gen_random_uuid(), now() from coins
         where amount = 3000000000`,
-  );
-  for (let round = 0; round < 3; round++) await funded.advance();
-  equal((await statesOf(funded, [first])).join(), "new");
-  equal((await statesOf(funded, queued.ids)).join(), "batched,batched,batched,batched,batched");
-  equal((await statesOf(funded, dear.ids)).join(), "sent", "at the speed that its user pays for");
-  const waits = "select id from withdrawals where status = 'PROCESSING' and hash is null";
-  deepEqual(await rowsOf(funded.realm, waits), [{ id: first }]);
-  await rowsOf(
-    funded.realm,
-    `delete from reserved_inputs c using coins o
+    );
+    for (let round = 0; round < 3; round++) await funded.advance();
+    equal((await statesOf(funded, [first])).join(), "new");
+    equal((await statesOf(funded, queued.ids)).join(), "batched,batched,batched,batched,batched");
+    equal((await statesOf(funded, dear.ids)).join(), "sent", "at the speed that its user pays for");
+    const waits = "select id from withdrawals where status = 'PROCESSING' and hash is null";
+    deepEqual(await rowsOf(funded.realm, waits), [{ id: first }]);
+    await rowsOf(
+      funded.realm,
+      `delete from reserved_inputs c using coins o
         where o.hash || ':' || o.index = c.input and o.amount = 3000000000`,
-  );
-  await funded.ended([first, ...queued.ids, ...dear.ids]);
-  for (const each of [queued, dear]) await paidOnce(funded, each);
-  deepEqual(await funded.held(large.address), [20n * COIN]);
-  await funded.agree();
-});
+    );
+    await funded.ended([first, ...queued.ids, ...dear.ids]);
+    for (const each of [queued, dear]) await paidOnce(funded, each);
+    deepEqual(await funded.held(large.address), [20n * COIN]);
+    await funded.agree();
+  },
+);
 
-ltc("LTC: the database enforces the rules of a batch's orders too", async (funded) => {
+testCoins("LTC: the database enforces the rules of a batch's orders too", async (funded) => {
   await funded.fund(5n * COIN);
   const { ids } = await queue(funded, LITECOIN, 3);
   await crashAt(funded, "planned");
@@ -148,37 +151,40 @@ ltc("LTC: the database enforces the rules of a batch's orders too", async (funde
   await rejects(rowsOf(funded.realm, empty), DISAGREES);
 });
 
-ltc("LTC: of charges that come back together the database gives each back once", async (funded) => {
-  await funded.deposit(10n * COIN);
-  const swept = "select from chain_orders where purpose = 'sweep' and state = 'done'";
-  await funded.until(async () => (await rowsOf(funded.realm, swept)).length > 0);
-  const { realm, virtual } = funded;
-  const { ids } = await queue(funded, LITECOIN, 3, { source: { account: virtual } });
-  const actor = { ...realm.admin.actor, at: Date.now() };
-  const charges = await rowsOf<{ id: string; ramp: string; charged: string }>(
-    realm,
-    "select id, ramp, trim_scale(charged)::text as charged from withdrawals order by id",
-  );
-  deepEqual(charges.map(({ id }) => id), ids.toSorted());
-  const back = (at: number, amount = charges[at].charged) => ({
-    ...{ type: "return" as const, source: charges[at].ramp, destination: virtual, amount },
-    data: { withdrawal: charges[at].id },
-  });
-  class Undone extends Error {}
-  const give = (moves: InternalMove[]) =>
-    realm.command(async (tx) => {
-      await tx`update chain_orders set state = 'canceled' where purpose = 'withdrawal'`;
-      await tx`update blocks set status = 'RELEASED' where status = 'OPEN'`;
-      await postMoves(tx, actor, moves);
-      throw new Undone();
-    }, { lockLedger: true });
-  await rejects(give([back(0), back(1), back(2)]), Undone);
-  await rejects(give([back(0), back(1), back(1)]), UNJUSTIFIED, "one of them twice");
-  await rejects(give([back(0), back(1, "9")]), UNJUSTIFIED, "more than its charge");
-  const nobody = { ...back(1), data: { withdrawal: crypto.randomUUID() } };
-  await rejects(give([back(0), nobody]), UNJUSTIFIED, "of no withdrawal");
-  await rejects(give([back(0), { ...back(1), destination: funded.ramp }]), UNJUSTIFIED);
-});
+testCoins(
+  "LTC: of charges that come back together the database gives each back once",
+  async (funded) => {
+    await funded.deposit(10n * COIN);
+    const swept = "select from chain_orders where purpose = 'sweep' and state = 'done'";
+    await funded.until(async () => (await rowsOf(funded.realm, swept)).length > 0);
+    const { realm, virtual } = funded;
+    const { ids } = await queue(funded, LITECOIN, 3, { source: { account: virtual } });
+    const actor = { ...realm.admin.actor, at: Date.now() };
+    const charges = await rowsOf<{ id: string; ramp: string; charged: string }>(
+      realm,
+      "select id, ramp, trim_scale(charged)::text as charged from withdrawals order by id",
+    );
+    deepEqual(charges.map(({ id }) => id), ids.toSorted());
+    const back = (at: number, amount = charges[at].charged) => ({
+      ...{ type: "return" as const, source: charges[at].ramp, destination: virtual, amount },
+      data: { withdrawal: charges[at].id },
+    });
+    class Undone extends Error {}
+    const give = (moves: InternalMove[]) =>
+      realm.command(async (tx) => {
+        await tx`update chain_orders set state = 'canceled' where purpose = 'withdrawal'`;
+        await tx`update blocks set status = 'RELEASED' where status = 'OPEN'`;
+        await postMoves(tx, actor, moves);
+        throw new Undone();
+      }, { lockLedger: true });
+    await rejects(give([back(0), back(1), back(2)]), Undone);
+    await rejects(give([back(0), back(1), back(1)]), UNJUSTIFIED, "one of them twice");
+    await rejects(give([back(0), back(1, "9")]), UNJUSTIFIED, "more than its charge");
+    const nobody = { ...back(1), data: { withdrawal: crypto.randomUUID() } };
+    await rejects(give([back(0), nobody]), UNJUSTIFIED, "of no withdrawal");
+    await rejects(give([back(0), { ...back(1), destination: funded.ramp }]), UNJUSTIFIED);
+  },
+);
 
 Deno.test("a fee is divided among a batch's members to the last base unit", () => {
   for (const [fee, members] of [[0n, 3], [1n, 3], [1_000n, 7], [999_999_999_999n, 100]] as const) {

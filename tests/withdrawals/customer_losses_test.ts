@@ -21,7 +21,11 @@ import { newParty } from "../chains/bitcoin/fixture.ts";
 import { sharingFundedRamp } from "../support/kept_ramps.ts";
 import { sharingUtxoRamp } from "../support/sharing_utxo_ramp.ts";
 
-const ltc = sharingUtxoRamp("LTC: losses by customers of one ramp", LITECOIN, !hasLitecoind());
+const testCoins = sharingUtxoRamp(
+  "LTC: losses by customers of one ramp",
+  LITECOIN,
+  !hasLitecoind(),
+);
 const test = sharingFundedRamp("losses by customers of one ramp", { coins: 15n * 10n ** 18n });
 
 const COIN = 10n ** 18n;
@@ -157,7 +161,7 @@ test("customers that one made, or all of them together, bring the house no close
   deepEqual(await capped(), ids.map(() => true), "together they have lost more than a half");
 });
 
-ltc(
+testCoins(
   "a customer whose withdrawal leaves together with another's, which spends many coins, costs the house nothing by that",
   async (funded) => {
     const { realm } = funded;
@@ -190,7 +194,7 @@ ltc(
   },
 );
 
-ltc(
+testCoins(
   "the house's losses by a customer of a test network are limited by a part of that network's limit",
   async (funded) => {
     const { realm } = funded;

@@ -5,7 +5,7 @@ import { rowsOf } from "../support/realm.ts";
 import { newParty } from "../chains/bitcoin/fixture.ts";
 import { sharingUtxoRamp } from "../support/sharing_utxo_ramp.ts";
 
-const ltc = sharingUtxoRamp("LTC: costs of speed-ups from one ramp", LITECOIN);
+const testCoins = sharingUtxoRamp("LTC: costs of speed-ups from one ramp", LITECOIN);
 const TO = await newParty("LITECOIN");
 
 async function speedUp(funded: UtxoRamp, id: string) {
@@ -28,7 +28,7 @@ async function feesOf(funded: UtxoRamp): Promise<string> {
   return row?.total ?? "0";
 }
 
-ltc(
+testCoins(
   "LTC: speed-ups of one withdrawal are paid for, once a block, and stay within its budget",
   async (funded) => {
     await funded.fund(5n * COIN);
@@ -60,7 +60,7 @@ ltc(
   },
 );
 
-ltc("LTC: the user who speeds up a batch pays for lifting all of it", async (funded) => {
+testCoins("LTC: the user who speeds up a batch pays for lifting all of it", async (funded) => {
   await funded.fund(5n * COIN);
   await funded.deposit(4n * COIN);
   await funded.until(async () => (await funded.account(funded.virtual)).balance.total !== "0");
