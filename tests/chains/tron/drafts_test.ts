@@ -98,6 +98,8 @@ async function loops(
     const holding = { address: payer.address, contract: usdt };
     await failsAs(balance, chain.balances([holding], null));
     await failsAs(payment, chain.draft(pays(payer, newTronParty().address, 1n, usdt), "medium"));
+    const described = chain.token(usdt).then((told) => `${told?.decimals}`, (error) => error.fault);
+    equal(await described, balance === "held" ? "unavailable" : "null");
     const asked = Array.from({ length: 3 }, () => chain.balances(coins, null));
     for (const { amounts } of await Promise.all(asked)) ok(amounts[0] > 0n);
   }

@@ -3,6 +3,7 @@
  * with the registry, or shown.
  * @module
  */
+import { ChainError } from "../chain.ts";
 import { DETAIL_CALLS, keyOfDetails, readDetails } from "../evm/erc20.ts";
 import type { Peer } from "../node_pool.ts";
 import type { TokenDetails } from "../observations.ts";
@@ -28,7 +29,8 @@ export async function tokenDetails(
     const said = await Promise.all(
       [decimals, symbol, name, totalSupply].map(async (data) => {
         const call = { from: target, contract: target, data: data.slice(2) };
-        const { fault, returned } = await tryCall(peer, call);
+        const { fault, isOutOfTime, returned } = await tryCall(peer, call);
+        if (isOutOfTime) throw new ChainError("unavailable", `${contract} takes too long`);
         return fault === null ? returned : null;
       }),
     );
