@@ -6,7 +6,8 @@ import {
   selectSendersPaidBy,
 } from "../../db/sending/waiting_orders.ts";
 import { reading, writing } from "../../db/transaction.ts";
-import { type ChainId, chainInfo } from "../../domain/chain_registry.ts";
+import { chainInfo } from "../../domain/assets.ts";
+import type { ChainId } from "../../domain/chain_registry.ts";
 import {
   type OrderRow,
   type PaymentRequest,

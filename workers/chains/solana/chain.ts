@@ -3,7 +3,7 @@
  * is the newest final one, so no block that it reports is ever taken back.
  * @module
  */
-import { chainInfo } from "../../../domain/chain_registry.ts";
+import { chainInfo } from "../../../domain/assets.ts";
 import type { Network } from "../../../domain/chains/addresses.ts";
 import { agreedBalance, agreedBalances, agreedFunds, type BalancesOf } from "../agreed_balances.ts";
 import { type Chain, ChainError, type Reader, type Traits } from "../chain.ts";
