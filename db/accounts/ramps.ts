@@ -1,6 +1,6 @@
 /** Statements on ramps and the addresses below them. @module */
 import { rowsOfAddresses } from "./address_rows.ts";
-import { linkedNetworks } from "./linked_networks.ts";
+import { linkedNetworks } from "../chains/linked_networks.ts";
 import type { LedgerTx } from "../transaction.ts";
 import type { NetworkKey } from "../chains/cursors.ts";
 import type { Db, Tx } from "../database.ts";

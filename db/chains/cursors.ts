@@ -2,7 +2,7 @@
  * Statements on cursors and scanned blocks of the chains, and on proofs of token contracts.
  * @module
  */
-import { linkedNetworks } from "../accounts/linked_networks.ts";
+import { linkedNetworks } from "./linked_networks.ts";
 import type { Db, Tx } from "../database.ts";
 
 /** A chain on a network, as rows name it. */

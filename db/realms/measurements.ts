@@ -1,5 +1,5 @@
 /** Statements on measurements: what is counted in a realm, and what workers last counted in all of them. @module */
-import { linkedNetworks } from "../accounts/linked_networks.ts";
+import { linkedNetworks } from "../chains/linked_networks.ts";
 import type { Db, Tx } from "../database.ts";
 
 /** One measured value. */
