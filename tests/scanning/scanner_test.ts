@@ -1,4 +1,6 @@
 import { deepEqual, equal } from "node:assert/strict";
+import { selectDeposits } from "../../db/deposits/deposits.ts";
+import { creditDeposits, orphanDeposit } from "../../domain/deposits/deposits.ts";
 import { CALLS } from "../support/nodes/anvil.ts";
 import { openRampFixture, type RampFixture } from "../support/ramp_fixture.ts";
 import { rowsOf } from "../support/realm.ts";
@@ -6,6 +8,17 @@ import { sharingRamps } from "../support/sharing_ramps.ts";
 
 const ETHER = 10n ** 18n;
 const test = sharingRamps("deposits that a scanner finds");
+
+/** What nodes told of a deposit, in its block or another, comes late: it is given up, and credited. */
+async function tellLate({ realm }: RampFixture, id: string, block?: string): Promise<void> {
+  const actor = { ...realm.admin.actor, at: Date.now() };
+  await realm.command(async (tx) => {
+    const [row] = await selectDeposits(tx, [id]);
+    const deposit = { ...row, block_hash: block ?? row.block_hash };
+    await orphanDeposit(tx, actor, deposit);
+    await creditDeposits(tx, actor, [{ deposit, received: ETHER / 2n, called: null }]);
+  }, { lockLedger: true });
+}
 
 /** The deposits of an account. */
 async function depositsOf(fixture: RampFixture, account: string) {
@@ -25,10 +38,13 @@ test("a deposit to a ramp is seen, waits for its depth and is credited once", as
     available: "0",
     assets: "0.5",
   });
+  await tellLate(fixture, seen.id, "a block that it left");
+  equal((await depositsOf(fixture, ramp.id))[0].status, "PENDING");
   await fixture.mine();
   const [counted] = await depositsOf(fixture, ramp.id);
   deepEqual([counted.status, counted.credited, counted.confirmations], ["CONFIRMED", "0.5", 2]);
   deepEqual((await fixture.account(ramp.id)).balance.total, "0.5");
+  await tellLate(fixture, seen.id);
   await fixture.mine(3);
   await poller.follow(2);
   equal((await fixture.account(ramp.id)).balance.total, "0.5");

@@ -64,5 +64,18 @@ Deno.test({
     await funded.until(async () => (await funded.withdrawal(id)).status === "DONE");
     equal((await funded.withdrawal(id)).chain.hash, waiting[0]);
     deepEqual(await funded.held(to.address), [COIN]);
+    // What a block pays to its miner is neither credited nor spent before the chain lets it be spent.
+    await funded.node.rpc("generatetoaddress", 1, funded.address);
+    const reward = async () => {
+      const found = "select status from deposits where matures_at is not null";
+      return (await rowsOf<{ status: string }>(funded.realm, found))[0]?.status;
+    };
+    await funded.node.mine(3);
+    await funded.until(async () => await reward() === "PENDING");
+    await funded.quote();
+    const [next] = await funded.ended([await funded.withdraw(to.address, "1")]);
+    deepEqual([next.status, await reward()], ["DONE", "PENDING"]);
+    await funded.node.mine(100);
+    await funded.until(async () => await reward() === "CONFIRMED");
   },
 });
