@@ -1,5 +1,6 @@
 import { deepEqual, equal, match, rejects } from "node:assert/strict";
 import type { Tx } from "../../db/database.ts";
+import { insertReservedInputs } from "../../db/sending/order_attempts.ts";
 import { ORDER_STATES, type OrderState } from "../../db/sending/chain_orders.ts";
 import { toUnits } from "../../domain/money.ts";
 import { markCanceled, markSigned, ORDER_TRANSITIONS } from "../../domain/sending/order_states.ts";
@@ -260,6 +261,11 @@ Deno.test("the database keeps signed and sent bytes, and demands a proof of a dr
       match(await refusedBy(funded, statement) ?? "done", /orders_|order_attempts_|denied/);
     });
   }
+  const place = { chain: "ETHEREUM", network: "main", id: crypto.randomUUID() };
+  await funded.realm.command(async (tx) => {
+    const inputs = [`${funded.address}:0`];
+    equal(await insertReservedInputs(tx, place, inputs, Date.now()), false, "it is another's");
+  });
 });
 
 Deno.test("an order without inputs has one transaction at a time: the next demands that the final chain is beyond the expiry of the first", async () => {
