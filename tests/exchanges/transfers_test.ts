@@ -237,6 +237,13 @@ Deno.test("an address that an exchange names is paid only if it passes every che
       deepEqual([refused.status, refused.error.code], ["FAILED", "address.invalid"]);
       const third = made(await fixture.withdraw({ address: other }));
       equal((await fixture.advance(third.id)).address, other);
+      const shared = `update ramp_transfers t set (withdrawal, address) = (f.withdrawal, f.address)
+        from ramp_transfers f where f.id = '${first.id}' and t.id = '${second.id}'`;
+      const context = await workerContextOf(realm);
+      await rejects(context.step((tx) => tx.unsafe(shared)), {
+        constraint_name: "ramp_transfers_withdrawal",
+      });
+      context.chains.close();
     },
   );
   deepEqual(

@@ -134,6 +134,9 @@ test("a stop of moves holds for its own targets, and for nothing else", async (r
     deepEqual(found, expected, JSON.stringify(narrow));
     await lift(realm, id);
   }
+  const held = await stop(realm, { what: "moves", user: owner.id });
+  equal(await pay(theirs, account), "stop.active", "whoever asks for it");
+  await lift(realm, held);
   await stop(realm, { what: "signing" });
   deepEqual([await out(), await other(), await into(), await back()], Array(4).fill("paid"));
 });
