@@ -1,4 +1,5 @@
 import { deepEqual, equal, match, ok, rejects } from "node:assert/strict";
+import { insertReservedInputs } from "../../db/sending/order_attempts.ts";
 import { toUnits } from "../../domain/money.ts";
 import { type FundedRamp, openFundedRamp, OUTSIDE } from "../support/evm_fixture.ts";
 import { rowsOf } from "../support/realm.ts";
@@ -338,6 +339,11 @@ Deno.test("the database gives nonces one by one, and none twice", async () => {
   await using funded = await openFundedRamp();
   await funded.withdraw("1");
   await funded.advance();
+  const other = { chain: "ETHEREUM", network: "main", id: crypto.randomUUID() };
+  await funded.realm.command(async (tx) => {
+    const inputs = [`${funded.address}:0`];
+    equal(await insertReservedInputs(tx, other, inputs, Date.now()), false);
+  });
   const step = /nonces_step|nonces of/;
   await rejects(rowsOf(funded.realm, "update nonces set next = 100000"), step);
   await rejects(rowsOf(funded.realm, "update nonces set next = 0"), step);

@@ -1,6 +1,5 @@
 import { deepEqual, equal, match, rejects } from "node:assert/strict";
 import type { Tx } from "../../db/database.ts";
-import { insertReservedInputs } from "../../db/sending/order_attempts.ts";
 import { ORDER_STATES, type OrderState } from "../../db/sending/chain_orders.ts";
 import { toUnits } from "../../domain/money.ts";
 import { markCanceled, markSigned, ORDER_TRANSITIONS } from "../../domain/sending/order_states.ts";
@@ -245,6 +244,7 @@ Deno.test("the database keeps signed and sent bytes, and demands a proof of a dr
     "an order for something else": "update chain_orders set reference_id = gen_random_uuid()",
     "a lower schedule version": "update chain_orders set schedule_version = schedule_version - 1",
     "canceled": "update chain_orders set state = 'canceled'",
+    "done in vain": "update chain_orders set state = 'done', height = 1, confirmations = 9",
     "failed": "update chain_orders set state = 'failed'",
     "failed in a block of nobody":
       "update chain_orders set state = 'failed', hash = 'x', height = 1, confirmations = 9",
@@ -261,11 +261,6 @@ Deno.test("the database keeps signed and sent bytes, and demands a proof of a dr
       match(await refusedBy(funded, statement) ?? "done", /orders_|order_attempts_|denied/);
     });
   }
-  const place = { chain: "ETHEREUM", network: "main", id: crypto.randomUUID() };
-  await funded.realm.command(async (tx) => {
-    const inputs = [`${funded.address}:0`];
-    equal(await insertReservedInputs(tx, place, inputs, Date.now()), false, "it is another's");
-  });
 });
 
 Deno.test("an order without inputs has one transaction at a time: the next demands that the final chain is beyond the expiry of the first", async () => {
