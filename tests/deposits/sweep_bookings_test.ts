@@ -1,5 +1,5 @@
 /** Bookings of a sweep's fee and settlement, to the last unit, with concurrent changes. */
-import { deepEqual, equal, ok } from "node:assert/strict";
+import { deepEqual, equal, ok, rejects } from "node:assert/strict";
 import { selectOrder } from "../../db/sending/chain_orders.ts";
 import { newId } from "../../domain/ids.ts";
 import { settleSweep } from "../../domain/deposits/sweeps.ts";
@@ -177,6 +177,9 @@ Deno.test("a fee that the fees bore for a token's sweep is not given back before
     await rowsOf(realm, "select state, amount, trim_scale(borne)::text as borne from sweeps"),
     [{ state: "sweeping", amount: null, borne: "0.000020999999999" }],
   );
+  const another = `insert into sweeps (id, account, ramp, chain, network, created_at)
+    select gen_random_uuid(), account, ramp, chain, network, now() from sweeps`;
+  await rejects(rowsOf(realm, another), { constraint_name: "sweeps_account" });
   const told = "select from events where type = 'deposit.forwarded'";
   deepEqual(await rowsOf(realm, told), []);
   equal((await fixture.account(deposit.id)).balance.total, "0.000000000000002");

@@ -96,11 +96,7 @@ Deno.test("a token that fails in the block is tried again after pauses that grow
     const step = { do: "sweep", amount: 100n * USDC } as const;
     await stepSweep(tx, { ...fixture.realm.admin.actor, at: Date.now() }, { sweepable, step });
   });
-  equal(
-    await count(fixture, "chain_orders"),
-    orders,
-    "also where its next step was decided before",
-  );
+  equal(await count(fixture, "chain_orders"), orders, "and its step of before waits");
   await later(fixture, 11);
   await mineUntil(fixture, async () => await failed() === 2);
   const twice = await count(fixture, "chain_orders");
