@@ -325,6 +325,7 @@ async function firstAnswer<T>(
   const waiting = inRanks(ordered).flat();
   const asked = new Map<Single, Promise<Outcome<T>>>();
   const failures: unknown[] = [];
+  let held: ChainError | null = null;
   const task = revocable(work);
   try {
     while (waiting.length > 0 || asked.size > 0) {
@@ -345,6 +346,10 @@ async function firstAnswer<T>(
         return outcome.answer;
       }
       const { error } = outcome;
+      if (error instanceof ChainError && error.fault === "held") {
+        held ??= error; // one that is less busy may answer
+        continue;
+      }
       if (!isNodeFault(error, settings)) throw error;
       failures.push(error);
       // A node that refuses one question may well answer the next.
@@ -353,7 +358,7 @@ async function firstAnswer<T>(
   } finally {
     task.end();
   }
-  throw worst(failures);
+  throw held ?? worst(failures);
 }
 
 async function outcomeOf<T>(
