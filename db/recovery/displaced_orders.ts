@@ -19,6 +19,7 @@ export interface DisplacedRow {
   /** A transaction of its order in a block that was scanned since. */
   seen_hash: string | null;
   seen_height: number | null;
+  /** When it was lost, the last time. */
   created_at: number;
 }
 

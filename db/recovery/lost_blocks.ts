@@ -28,7 +28,7 @@ export async function noteLost(
 ): Promise<void> {
   const { height, at, deep } = of;
   await tx`
-    update displaced_orders set ${lostAgain(tx)}, since = least(since, ${height})
+    update displaced_orders set ${lostAgain(tx, at)}, since = least(since, ${height})
     where chain = ${chain} and network = ${network} and seen_height > ${height}`;
   await tx`
     insert into displaced_orders (hash, order_id, chain, network, ramp, state, since, lost_height, created_at)
@@ -55,7 +55,7 @@ export async function noteUnshown(
   const { above, to, shown, at } = of;
   const isShown = tx`jsonb_exists(${tx.json([...shown])}::jsonb, u.hash)`;
   await tx`
-    update displaced_orders d set ${lostAgain(tx)}
+    update displaced_orders d set ${lostAgain(tx, at)}
     from (select hash as key, seen_hash as hash from displaced_orders
       where chain = ${chain} and network = ${network} and seen_height > ${above} and seen_height <= ${to}
       order by chain, network, seen_height offset 0) u
@@ -130,9 +130,10 @@ export async function freeUnshown(
       and c.spent_height > ${above} and c.spent_height <= ${to}) is true`;
 }
 
-/** What was seen in a block is in none; what was told of it stays. */
-function lostAgain(db: Db) {
-  return db`state = case when state in ('returned', 'succeeded') then 'lost' else state end,
+/** What was seen in a block is in none, and awaited from now on; what was told of it stays. */
+function lostAgain(db: Db, at: number) {
+  return db`created_at = case when state in ('returned', 'succeeded') then ${at}::timestamptz else created_at end,
+    state = case when state in ('returned', 'succeeded') then 'lost' else state end,
     lost_height = case when state in ('returned', 'succeeded') then seen_height else lost_height end,
     seen_hash = null, seen_height = null`;
 }

@@ -1,5 +1,6 @@
 /** Sweeps whose transactions are shown, after a reorganisation beyond the depth of their end. */
-import { deepEqual, equal, match, notEqual } from "node:assert/strict";
+import { deepEqual, equal, match, notEqual, ok } from "node:assert/strict";
+import { type FaultyNode, NodeError, startFaultyNode } from "../support/nodes/faulty_node.ts";
 import { mineUntil, type RampFixture } from "../support/ramp_fixture.ts";
 import { rowsOf } from "../support/realm.ts";
 import { openSwept, rawOf, SENT, untilSent } from "../support/sent_sweeps.ts";
@@ -7,8 +8,14 @@ import { openSwept, rawOf, SENT, untilSent } from "../support/sent_sweeps.ts";
 const ETHER = 10n ** 18n;
 
 Deno.test("a deposit on Ethereum shows that transaction of its sweep which is mined, where a reorganisation beyond the final block mines another than the sweep ended with", async () => {
-  const { fixture, address } = await openSwept();
-  await using _ = fixture;
+  const made: FaultyNode[] = [];
+  const through = (url: string) => {
+    made.push(startFaultyNode(url));
+    return made[0].url;
+  };
+  const { fixture, address } = await openSwept({ through });
+  await using _fixture = fixture;
+  await using faulty = made[0];
   const { realm, anvil } = fixture;
   const [{ hash: first }] = await rowsOf<{ hash: string }>(realm, SENT);
   await rowsOf(realm, "update chain_orders set replace = true, speed = 'fast'");
@@ -32,14 +39,15 @@ Deno.test("a deposit on Ethereum shows that transaction of its sweep which is mi
   await anvil.mine(70);
   for (let pass = 0; pass < 3; pass++) await fixture.poller.advance();
   deepEqual(await shown(), [[first, "DONE"]]);
+  await rowsOf(realm, "update displaced_orders set created_at = now() - interval '25 hours'");
   await anvil.rpc("evm_revert", again);
-  await endsWithItsDeposit(fixture, { address, hash: second });
+  await endsWithItsDeposit(fixture, { address, hash: second, faulty });
 });
 
 /** The chain loses the deposit as well: nothing can mine its sweep, and what comes to its address is swept all the same. */
 async function endsWithItsDeposit(
   { realm, anvil, poller, ...fixture }: RampFixture,
-  { address, hash }: { address: string; hash: string },
+  { address, hash, faulty }: { address: string; hash: string; faulty: FaultyNode },
 ): Promise<void> {
   const pass = async () => {
     await rowsOf(realm, "update displaced_orders set asked_at = null");
@@ -49,8 +57,18 @@ async function endsWithItsDeposit(
   };
   await anvil.rpc("anvil_setBalance", address, "0x0");
   await anvil.mine(140);
-  equal(await pass(), null, "it may come back");
+  equal(await pass(), null, "it was lost today, whenever it was before, and may come back");
   await rowsOf(realm, "update displaced_orders set created_at = now() - interval '25 hours'");
+  let [asked, sent] = [false, 0];
+  faulty.trick = ({ method, params }) => {
+    if (method === "eth_getTransactionReceipt" && params[0] === hash) asked = true;
+    if (method === "eth_getBalance" && asked) throw new NodeError(-32000, "busy");
+    if (method !== "eth_sendRawTransaction") return undefined;
+    [asked, sent] = [false, sent + 1];
+  };
+  equal(await pass(), null, "nobody tells what its address holds");
+  ok(sent > 0, "it is sent again meanwhile");
+  faulty.trick = () => undefined;
   const lost = new RegExp(`^the chain has lost ${hash}: what order .* \\(sweep\\) has booked`);
   match(await pass() ?? "nothing is told", lost);
   await rowsOf(realm, "update ramps set quarantined = null");

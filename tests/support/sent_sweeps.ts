@@ -1,6 +1,11 @@
 /** Sweeps on Ethereum that are sent, and that no block has yet. @module */
 import { sharingFixture } from "./kept_ramps.ts";
-import { mineUntil, openRampFixture, type RampFixture } from "./ramp_fixture.ts";
+import {
+  mineUntil,
+  openRampFixture,
+  type RampFixture,
+  type RampFixtureOptions,
+} from "./ramp_fixture.ts";
 import { rowsOf, type TestRealm } from "./realm.ts";
 
 const ETHER = 10n ** 18n;
@@ -34,8 +39,8 @@ export function sharingSwept(
 }
 
 /** Opens it for one test. */
-export async function openSwept(): Promise<Swept> {
-  const fixture = await openRampFixture({ testnet: false });
+export async function openSwept(options: Pick<RampFixtureOptions, "through"> = {}): Promise<Swept> {
+  const fixture = await openRampFixture({ ...options, testnet: false });
   const made = await makeAccounts(fixture);
   await sendSweep(fixture, made);
   return { fixture, ...made };

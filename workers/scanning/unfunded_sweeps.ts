@@ -4,6 +4,7 @@
  * @module
  */
 import type { DisplacedRow } from "../../db/recovery/displaced_orders.ts";
+import { ChainError } from "../chains/chain.ts";
 import type { Contract } from "../chains/observations.ts";
 import type { Asked, AttemptSearch } from "./attempt_questions.ts";
 
@@ -26,8 +27,14 @@ export async function isUnfunded(
   if (plan === null || plan.order.kind !== "pay") return false;
   const { height } = await chain.head();
   const moved = plan.amounts.reduce((sum, amount) => sum + amount, 0n);
-  const lacks = async (contract: Contract, units: bigint) =>
-    await chain.balance({ address: order.sender, contract }, height) < units;
+  const lacks = async (contract: Contract, units: bigint) => {
+    try {
+      return await chain.balance({ address: order.sender, contract }, height) < units;
+    } catch (error) {
+      if (error instanceof ChainError) return false; // neither a token nor a node alone keeps it from being sent again
+      throw error;
+    }
+  };
   const { contract } = plan.order;
   if (contract === plan.feeContract) {
     return await lacks(contract, moved + plan.fee);
