@@ -28,7 +28,7 @@ import {
 } from "./cluster.ts";
 import { assertOwn, exists, isRoot, makeFolder, unpackBinaries } from "./files.ts";
 import { launchOnPort, retireOrphan, supervise } from "./server.ts";
-import { walRoom, walSizes } from "./wal_sizes.ts";
+import { measuredSizes } from "./wal_sizes.ts";
 
 /** Options of an embedded server. */
 export interface EmbeddedOptions {
@@ -92,7 +92,7 @@ export async function startEmbedded(options: EmbeddedOptions): Promise<EmbeddedP
     await removeLeftovers(home);
     await (firstStart ? createCluster(found) : retireOrphan(found));
     const passwords = await readCredentials(home);
-    const cluster = { ...found, settings: { ...walSizes(await walRoom(pgdata)), ...settings } };
+    const cluster = { ...found, settings: { ...await measuredSizes(pgdata), ...settings } };
     const { port, child } = await launchOnPort(cluster, options.port);
     const server = supervise(cluster, port, child);
     let stopped: Promise<void> | undefined;

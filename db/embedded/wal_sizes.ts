@@ -29,8 +29,19 @@ export function walSizes(room: number): WalSizes {
   return { max_wal_size: `${most}MB`, min_wal_size: `${most / 4}MB` };
 }
 
+/** Gives the sizes for a cluster by the room that its log has; none, where that cannot be measured: the server starts without. */
+export async function measuredSizes(pgdata: string): Promise<WalSizes | Record<string, never>> {
+  try {
+    return walSizes(await walRoom(pgdata));
+  } catch (error) {
+    const text = `the room of the write-ahead log was not measured: ${error}\n`;
+    Deno.stderr.writeSync(new TextEncoder().encode(text));
+    return {};
+  }
+}
+
 /** Measures the room that a cluster's log has: what is free, and what the log takes already. */
-export async function walRoom(pgdata: string): Promise<number> {
+async function walRoom(pgdata: string): Promise<number> {
   const folder = join(pgdata, "pg_wal");
   const { bavail, bsize } = await statfs(folder);
   let room = bavail * bsize;
