@@ -77,7 +77,7 @@ export const stopRoutes: readonly AnyRoute[] = [
       "stop.not_found",
     ],
     handle: async (call) => {
-      const whose = await namedRealm(call, call.query.realm);
+      const whose = await namedRealm(call, call.query.realm, "query");
       return await command({ ...call, ...whose }, async (tx) => {
         const { actor } = whose;
         return viewStop(actor, await liftStop(tx, actor, call.params.id));

@@ -235,6 +235,10 @@ test("the operator stops a realm that it names, and no other", async (realm) => 
     409,
   );
   const path = `/v1/stops/${made.body.id}`;
+  for (const query of ["", `?realm=${crypto.randomUUID()}`]) {
+    const { body: { errors: [fault] } } = await realm.operator("DELETE", `${path}${query}`);
+    deepEqual([fault.path, fault.in], ["/realm", "query"]);
+  }
   equal((await realm.operator("DELETE", `${path}?realm=${neighbour.id}`)).status, 404);
   equal((await neighbour.admin.send("DELETE", path)).status, 404);
   equal((await realm.operator("DELETE", `${path}?realm=${realm.id}`)).status, 200);
