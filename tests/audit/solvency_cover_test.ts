@@ -8,13 +8,15 @@ import { lossMaxOf } from "../../domain/withdrawal_settings.ts";
 import { tampering } from "../support/tamper.ts";
 import { credit, type FundedRamp, openFundedRamp } from "../support/evm_fixture.ts";
 import { rowsOf } from "../support/realm.ts";
+import { sharingFundedRamp } from "../support/kept_ramps.ts";
+
+const test = sharingFundedRamp("losses of the house on one ramp");
 
 /** One wei. */
 const DIGIT = "0.000000000000000001";
 const PATH = "/v1/solvency/cover";
 
-Deno.test("a loss of the house is covered out of its own account, and customers are owed no more than is there", async () => {
-  await using funded = await openFundedRamp();
+test("a loss of the house is covered out of its own account, and customers are owed no more than is there", async (funded) => {
   await own(funded);
   await lose(funded, "3.96");
   const before = await compared(funded);
@@ -56,8 +58,7 @@ Deno.test("a loss of the house is covered out of its own account, and customers 
   equal((await rowsOf(funded.realm, trail)).length, 2);
 });
 
-Deno.test("nobody but administrators covers a loss, and nothing of customers does", async () => {
-  await using funded = await openFundedRamp();
+test("nobody but administrators covers a loss, and nothing of customers does", async (funded) => {
   const { realm } = funded;
   const customer = await realm.user({ role: "user", scope: "own" });
   const manager = await realm.user({ role: "manage", scope: "realm" });
@@ -173,8 +174,7 @@ Deno.test("if little is owed, the house may lose the cost of a hundred payments 
   equal((await funded.withdraw("0.001")).body.code, "asset.suspended");
 });
 
-Deno.test("two concurrent covers of one loss cover it once", async () => {
-  await using funded = await openFundedRamp();
+test("two concurrent covers of one loss cover it once", async (funded) => {
   await lose(funded, "1");
   await payIn(funded, "5");
   const body = { account: funded.ramp, amount: "0.7", reason: "r" };
@@ -185,8 +185,7 @@ Deno.test("two concurrent covers of one loss cover it once", async () => {
   equal((await compared(funded)).fees, "-0.3");
 });
 
-Deno.test("a stop of moves keeps a loss from being covered", async () => {
-  await using funded = await openFundedRamp();
+test("a stop of moves keeps a loss from being covered", async (funded) => {
   await lose(funded, "1");
   await payIn(funded, "5");
   const stop = { what: "moves", asset: "ETH", reason: "look first" };

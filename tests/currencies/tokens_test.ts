@@ -1,18 +1,20 @@
 import { deepEqual, equal, match, notEqual } from "node:assert/strict";
 import { checkSolvency } from "../../workers/audit/solvency.ts";
 import { rich } from "../support/nodes/anvil.ts";
-import { credit, type FundedRamp, openFundedRamp, OUTSIDE } from "../support/evm_fixture.ts";
+import { credit, type FundedRamp, OUTSIDE } from "../support/evm_fixture.ts";
 import { type Answer, rowsOf } from "../support/realm.ts";
 import { deployToken } from "../support/token_contracts.ts";
 import { openTestPoller } from "../support/scan_steps.ts";
 import { TRANSFER_TOPIC, transferCall } from "../../workers/chains/evm/erc20.ts";
+import { sharingFundedRamp } from "../support/kept_ramps.ts";
+
+const test = sharingFundedRamp("tokens of one ramp");
 
 const DEPLOY = "/v1/fungible/token/deploy";
 const REGISTER = "/v1/fungible/token/register";
 const TOKEN = { name: "Gold", symbol: "GOLD", supply: "1000", decimal_places: 6 };
 
-Deno.test("a token is deployed, registered when final, and withdrawn to others", async () => {
-  await using funded = await openFundedRamp();
+test("a token is deployed, registered when final, and withdrawn to others", async (funded) => {
   const answer = await deploy(funded);
   equal(answer.status, 201, answer.text);
   equal(answer.body.symbol, "GOLD_ETH");
@@ -76,8 +78,7 @@ async function paysOut(funded: FundedRamp, account: string, contract: string): P
   match(body[0].liabilities, /^10\.999/); // the gas is gone from the ramp's own account
 }
 
-Deno.test("a deployment that no worker takes up answers in time, with an empty hash", async () => {
-  await using funded = await openFundedRamp();
+test("a deployment that no worker takes up answers in time, with an empty hash", async (funded) => {
   const answer = await funded.realm.admin.send(
     "POST",
     DEPLOY,
@@ -87,8 +88,7 @@ Deno.test("a deployment that no worker takes up answers in time, with an empty h
   deepEqual([answer.status, answer.body.transaction_hash], [201, ""]);
 });
 
-Deno.test("a token that cannot be deployed is refused", async () => {
-  await using funded = await openFundedRamp();
+test("a token that cannot be deployed is refused", async (funded) => {
   const refused: [Record<string, unknown>, string][] = [
     [{ account: funded.account }, "token.unsupported_chain"],
     [{ account: "nobody" }, "account.not_found"],
@@ -107,8 +107,7 @@ Deno.test("a token that cannot be deployed is refused", async () => {
   equal((await deploy(funded, { symbol: "SILVER" })).body.code, "ramp.gas_insufficient");
 });
 
-Deno.test("a third party's token is registered only if its contract agrees, up to the ramp's balance", async () => {
-  await using funded = await openFundedRamp();
+test("a third party's token is registered only if its contract agrees, up to the ramp's balance", async (funded) => {
   const contract = await deployToken(funded.anvil, {
     symbol: "FOREIGN",
     decimals: 6,

@@ -139,8 +139,7 @@ Deno.test("a speed-up is paid for by its requester, once a block, and no number 
   await sound(funded);
 });
 
-Deno.test("a speed-up whose fee is above the bound of its withdrawal is refused unless it raises that, and nothing is moved", async () => {
-  await using funded = await openFundedRamp();
+test("a speed-up whose fee is above the bound of its withdrawal is refused unless it raises that, and nothing is moved", async (funded) => {
   const fee = charged(await dryRun(funded));
   const made = await funded.withdraw("1", { max_fee: fee });
   equal(made.status, 201, made.text);
