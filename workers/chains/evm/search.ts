@@ -145,14 +145,18 @@ export async function balancesOf(
   return { height: at, amounts };
 }
 
-/** Gas that a contract may use to tell a balance, many times what any needs: one that loops takes no node's time. */
-const BALANCE_GAS = "0x4c4b40";
+/** Gas that a contract may use to tell something, many times what any needs: one that loops takes no node's time. */
+const VIEW_GAS = "0x4c4b40";
 
 /** Asks for a balance at a block, by height or by hash. */
 export function balanceQuestion({ address, contract }: Holding, at: unknown): Call {
   if (contract === null) return { method: "eth_getBalance", params: [address, at] };
-  const call = { to: contract, data: balanceCall(address), gas: BALANCE_GAS };
-  return { method: "eth_call", params: [call, at] };
+  return viewQuestion(contract, balanceCall(address), at);
+}
+
+/** Asks a contract for what it tells at a block, by height or by hash. */
+export function viewQuestion(to: string, data: string, at: unknown): Call {
+  return { method: "eth_call", params: [{ to, data, gas: VIEW_GAS }, at] };
 }
 
 /** Asks for a trace; null where the node offers none. */

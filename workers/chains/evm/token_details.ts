@@ -10,6 +10,7 @@ import type { TokenDetails } from "../observations.ts";
 import type { Evm } from "./context.ts";
 import { DETAIL_CALLS, keyOfDetails, readDetails } from "./erc20.ts";
 import { bytes, isRefusal, toHex } from "./node_answers.ts";
+import { viewQuestion } from "./search.ts";
 
 /**
  * Reads a token's description as the quorum reports it; without a height its supply, which changes
@@ -25,10 +26,9 @@ export async function tokenDetails(
   async function read(peer: Peer): Promise<TokenDetails | null> {
     if (bytes(await peer.call("eth_getCode", [address, block])) === "0x") return null;
     const { decimals, symbol, name, totalSupply } = DETAIL_CALLS;
-    const answers = await peer.batch([decimals, symbol, name, totalSupply].map((data) => ({
-      method: "eth_call",
-      params: [{ to: address, data }, block],
-    })));
+    const answers = await peer.batch(
+      [decimals, symbol, name, totalSupply].map((data) => viewQuestion(address, data, block)),
+    );
     return readDetails(address, answers.map(said));
   }
   const keyOf = (told: TokenDetails | null) => keyOfDetails(told, height !== undefined);
