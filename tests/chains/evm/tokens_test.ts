@@ -218,6 +218,9 @@ Deno.test("a contract that receives coins gets the gas it needs, one that refuse
   ok(statusIs(await chain.status({ attempts: [bytes], since: 0, depth: 1 }), "mined").success);
   const token = await anvil.deploy("Silent");
   await failsAs("refused", chain.draft(pays(payer, token, 10n), "slow"));
+  // It loops where it is given more than may be spent.
+  await anvil.rpc("anvil_setCode", token, "0x5a620f424010600a57005b600a56");
+  ok((await chain.draft(pays(payer, token, 10n), "slow")).fee.base > 0n, "no node's time is taken");
 });
 
 Deno.test("a receiver whose code ends with any fault, in whatever words of its own or of a node's, is refused", async () => {

@@ -104,11 +104,15 @@ export async function gasFor(
   }
   // The fee of a sweep is deducted later, so the dry run carries 1 base unit.
   const value = tried.all && tried.value > 0n ? 1n : tried.value;
-  const call = { from: order.from, to: to ?? undefined, data, value: toHex(value) };
+  const most = order.kind === "deploy" ? GAS_DEPLOY_MAX : GAS_PAY_MAX;
+  // More is never spent, and code that loops takes no more of a node's time.
+  const call = {
+    ...{ from: order.from, to: to ?? undefined, data, value: toHex(value) },
+    gas: toHex(most),
+  };
   if (order.kind === "pay" && order.contract !== null) await tryTransfer(peer, call);
   const estimate = big(await attempted(() => peer.call("eth_estimateGas", [call])), "gas");
   const gas = (estimate * GAS_MARGIN) / 100n + (feeToken === null ? 0n : GAS_FEE_TOKEN);
-  const most = order.kind === "deploy" ? GAS_DEPLOY_MAX : GAS_PAY_MAX;
   if (gas > most) throw refused(`it would take ${gas} gas, at most ${most} is spent`);
   return gas;
 }
