@@ -206,6 +206,7 @@ async function withdrawals(ground: Ground): Promise<void> {
  */
 async function deposits(ground: Ground): Promise<void> {
   const { fixture, counted, other, sent } = ground;
+  await fixture.mine(); // addresses are handed out where a worker was there lately, and lists may have taken long
   const ramp = await fixture.ramp("ETH");
   const places: string[] = [];
   for (let i = 0; i < 2 * BLOCKS * DEPOSITS; i++) {
