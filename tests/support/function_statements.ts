@@ -15,6 +15,8 @@ interface FunctionRow {
   definition: string;
   /** Names and types of its arguments, with those that it gives. */
   args: Record<string, string> | null;
+  /** Those whose names mean columns where a statement has both. */
+  hidden: string[] | null;
   /** What is set while it runs. */
   settings: string[] | null;
   /** The table that it is a trigger of; there is a row for each. */
@@ -35,6 +37,8 @@ export async function functionStatements(
       (select jsonb_object_agg(n.name, format_type(n.type, null))
         from unnest(p.proargnames, coalesce(p.proallargtypes, p.proargtypes::oid[]), p.proargmodes) n(name, type, mode)
         where n.name <> '' and (l.lanname = 'plpgsql' or n.mode is null or n.mode in ('i', 'b', 'v'))) as args,
+      (select array_agg(n.name) from unnest(p.proargnames, p.proargmodes) n(name, mode)
+        where n.mode in ('o', 't') and p.prosrc like '%#variable_conflict use_column%') as hidden,
       (select array_agg(c) from unnest(p.proconfig) c where c like 'enable\\_%') as settings, t.table::text
     from pg_proc p join pg_language l on l.oid = p.prolang
       left join (select distinct tgfoid, tgrelid::regclass as table from pg_trigger where not tgisinternal) t on t.tgfoid = p.oid
@@ -47,7 +51,9 @@ export async function functionStatements(
     const texts = row.language === "sql"
       ? row.source.split(/;\s*(?:\n|$)/)
       : bodyOf(row.definition, names);
-    return texts.map((text) => text.trim())
+    for (const name of row.hidden ?? []) names.delete(name);
+    const own = new RegExp(`\\b${row.name}\\.(?=\\w)`, "g"); // stands before the name of an argument
+    return texts.map((text) => text.replaceAll(own, "").trim())
       .filter((text) => /\b(from|update|insert into)\s+[a-z_]/i.test(text))
       .map((text) => ({
         at: `function ${row.name}`,
@@ -66,13 +72,20 @@ function bodyOf(definition: string, names: Names): string[] {
     const variable = node.PLpgSQL_var ?? node.PLpgSQL_rec;
     if (variable !== undefined && !names.has(variable.refname)) {
       const type = node.PLpgSQL_var?.datatype?.PLpgSQL_type?.typname ?? null;
-      names.set(variable.refname, type === "UNKNOWN" ? null : type);
+      const known = type === "UNKNOWN" ? null : type;
+      names.set(variable.refname, known ?? rowTypeOf(variable.refname, definition));
     }
     if (node.PLpgSQL_expr !== undefined) texts.push(statementOf(node.PLpgSQL_expr));
     for (const child of Object.values(node)) visit(child);
   }
   visit(parsePlPgSQLSync(definition));
   return texts;
+}
+
+/** The table whose rows a variable is declared to hold, which the parser does not tell. */
+function rowTypeOf(name: string, definition: string): string | null {
+  const type = new RegExp(`^\\s*${name} (\\w+);$`, "m").exec(definition)?.[1] ?? "record";
+  return type === "record" ? null : type;
 }
 
 /** How the parser marks an expression, and the right side of an assignment. */
