@@ -129,14 +129,14 @@ export async function walkTokens(world: World): Promise<void> {
   const { ask, browse, beside, exchange } = world;
   const account = exchange.funded.ramp;
   await world.price(1);
-  const made = await beside(ask("deployToken", {
+  const made = await beside("deployToken", {
     body: { account, name: "Gold", symbol: "GOLD", supply: "1000", decimal_places: 6 },
     settle: { fee: "0.001073742250613567" },
-  }));
+  });
   await world.until(async () =>
     (await ask("getToken", { path: { id: made.id }, aside: true })).status === "deployed"
   );
-  await beside(ask("registerToken", { body: { account, symbol: "GOLD" } }));
+  await beside("registerToken", { body: { account, symbol: "GOLD" } });
   await browse({ many: "Tokens", one: "Token", id: made.id });
   await ask("deleteToken", { path: { id: made.id } });
   await ask("undeleteToken", { path: { id: made.id } });

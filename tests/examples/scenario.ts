@@ -5,20 +5,39 @@ import { walkConsolidations, walkExchanges, walkSolvency, walkWriteOff } from ".
 import { walkIdentity } from "./identity.ts";
 import { walkLedger } from "./ledger.ts";
 import { walkMessages } from "./messages.ts";
+import { walkNamed } from "./named.ts";
 import { walkOperations } from "./operations.ts";
 import { walkStatistics } from "./statistics.ts";
-import { openWorld } from "./world.ts";
+import { openWorld, type World } from "./world.ts";
 
 /** What a walk has shown. */
 export interface Walked {
   readonly examples: Examples;
   /** Whether a node of Litecoin was there, without which nothing is consolidated. */
   readonly isWhole: boolean;
+  /** What was not refused to others as it should be, and what nobody has tried. */
+  readonly others: { readonly faults: readonly string[]; readonly untried: readonly string[] };
 }
 
 /** Walks through the API. */
 export async function walkAll(): Promise<Walked> {
   await using world = await openWorld();
+  const { coins, others } = world;
+  try {
+    await walkThrough(world);
+  } catch (error) {
+    // What was done by somebody who may not is missing to the walk.
+    if (others.faults.length > 0) throw new Error(others.faults.join("\n"), { cause: error });
+    throw error;
+  }
+  return {
+    examples: world.examples(),
+    isWhole: coins !== null,
+    others: { faults: others.faults, untried: others.untried() },
+  };
+}
+
+async function walkThrough(world: World): Promise<void> {
   await walkLedger(world);
   await walkIdentity(world);
   await walkMessages(world);
@@ -28,8 +47,7 @@ export async function walkAll(): Promise<Walked> {
   await walkTokens(world);
   await walkExchanges(world);
   await walkWriteOff(world);
-  const isWhole = world.coins !== null;
-  if (isWhole) await walkConsolidations(world);
+  if (world.coins !== null) await walkConsolidations(world);
   await walkOperations(world);
-  return { examples: world.examples(), isWhole };
+  await walkNamed(world);
 }

@@ -8,7 +8,9 @@ import { request as httpRequest } from "node:http";
 import { equal, ok } from "node:assert/strict";
 import type { Example, Examples } from "../../routes/http/openapi_examples.ts";
 import { operationId } from "../../routes/http/openapi_names.ts";
+import type { AnyRoute } from "../../routes/http/route.ts";
 import { allRoutes } from "../../routes/http/route_list.ts";
+import type { Others } from "./others.ts";
 import { openStableValues } from "./stable_values.ts";
 
 // Answers are looked into freely.
@@ -33,12 +35,16 @@ export interface Asked {
   as?: string;
   /** No example: it only prepares others. */
   aside?: true;
+  /** Others have tried it before. */
+  attempted?: true;
 }
 
 /** A walk. */
 export interface Walk {
   /** Sends a request and gives the answer's body. */
   ask(operation: string, asked?: Asked): Promise<Json>;
+  /** Has others try a request before it is sent; `ask` does so where it was not done. */
+  attempt(operation: string, asked: Asked): Promise<void>;
   /** Asks for a list as page, whole, and count, and for one of it; gives the last. */
   browse(names: { many: string; one: string; id: string; key?: string }): Promise<Json>;
   /** Gives the examples of the walk. */
@@ -51,6 +57,8 @@ export interface Way {
   /** The key of the administrator. */
   readonly key: string;
   readonly start: number;
+  /** Those who may not do what the walk does. */
+  readonly others: Pick<Others, "attempt">;
   /** Addresses that are the same in every run. */
   readonly constants: readonly string[];
   /** Texts of the tests, and what stands for them. */
@@ -89,18 +97,21 @@ export function beginWalk(way: Way): Walk {
     kept[name] = example;
   }
 
+  async function attempt(operation: string, asked: Asked): Promise<void> {
+    const route = ROUTES.get(operation);
+    ok(route, operation);
+    const { path = {}, query = {}, body } = asked;
+    const target = (at: typeof path) => targetOf(route, at, query);
+    await way.others.attempt({ operation, route, path, target, body });
+  }
+
   async function ask(operation: string, asked: Asked = {}): Promise<Json> {
     const route = ROUTES.get(operation);
     ok(route, operation);
+    if (!asked.attempted) await attempt(operation, asked);
     const { path = {}, query = {} } = asked;
-    const target = route.path.replaceAll(/\{(\w+)\}/g, (_, name) => encodeURIComponent(path[name]));
-    const search = Object.entries(query).map(([name, value]) =>
-      `${name}=${encodeURIComponent(value)}`
-    ).join("&");
-    const answer = await send(way, asked, {
-      method: route.method,
-      target: target + (search === "" ? "" : `?${search}`),
-    });
+    const target = targetOf(route, path, query);
+    const answer = await send(way, asked, { method: route.method, target });
     equal(answer.status, asked.status ?? route.status, `${operation}: ${answer.text}`);
     if (route.makes !== undefined && answer.status === 201 && !("dry_run" in query)) {
       const { location } = answer;
@@ -115,6 +126,7 @@ export function beginWalk(way: Way): Walk {
 
   return {
     ask,
+    attempt,
     async browse({ many, one, id, key }) {
       const query = { query: JSON.stringify({ id }) };
       await ask(`list${many}`, { query, key });
@@ -124,6 +136,18 @@ export function beginWalk(way: Way): Walk {
     },
     examples: () => kept,
   };
+}
+
+function targetOf(
+  route: AnyRoute,
+  path: NonNullable<Asked["path"]>,
+  query: NonNullable<Asked["query"]>,
+): string {
+  const target = route.path.replaceAll(/\{(\w+)\}/g, (_, name) => encodeURIComponent(path[name]));
+  const search = Object.entries(query).map(([name, value]) =>
+    `${name}=${encodeURIComponent(value)}`
+  ).join("&");
+  return target + (search === "" ? "" : `?${search}`);
 }
 
 async function send(

@@ -25,7 +25,8 @@ import {
 } from "../support/webhook_receiver.ts";
 import { refreshFees } from "../../workers/sending/fee_quotes.ts";
 import { advanceOrder } from "../../workers/sending/sender.ts";
-import { beginWalk, type Walk } from "./walk.ts";
+import { openOthers, type Others } from "./others.ts";
+import { type Asked, beginWalk, type Json, type Walk } from "./walk.ts";
 
 /** The world of a walk. */
 export interface World extends AsyncDisposable, Walk {
@@ -40,6 +41,8 @@ export interface World extends AsyncDisposable, Walk {
   readonly receiver: Receiver;
   readonly deliverer: TestDeliverer;
   readonly poller: TestPoller;
+  /** Those who may not do what the walk does. */
+  readonly others: Others;
   readonly platformKey: string;
   readonly applicationKey: string;
   readonly password: string;
@@ -55,8 +58,8 @@ export interface World extends AsyncDisposable, Walk {
   work(): Promise<void>;
   /** Takes such turns until something holds. */
   until(done: () => Promise<boolean>): Promise<void>;
-  /** Lets workers work while an answer is waited for. */
-  beside<T>(answer: Promise<T>): Promise<T>;
+  /** Asks, and lets workers work while the answer is waited for. */
+  beside(operation: string, asked: Asked): Promise<Json>;
 }
 
 const ROUNDS = 60;
@@ -81,8 +84,9 @@ export async function openWorld(): Promise<World> {
   });
   const { realm } = exchange;
   const served = serve(realm);
+  const others = await openOthers(exchange);
   const walk = beginWalk({
-    start,
+    ...{ start, others },
     url: served.url,
     key: realm.admin.key,
     constants: [
@@ -103,17 +107,23 @@ export async function openWorld(): Promise<World> {
   const gold = await walk.ask("createCurrency", {
     body: { name: "GOLD", supply: "1000000", currency: "USD", rate: "75.5", symbol: "Gold" },
   });
+  await others.settle(gold.name);
   return {
     ...walk,
     ...turns,
+    async beside(operation, asked) {
+      await walk.attempt(operation, asked); // before workers change rows
+      return await workBeside(turns, realm, walk.ask(operation, { ...asked, attempted: true }));
+    },
     day: { from: start - 23 * HOUR, to: start + HOUR },
-    ...{ start, realm, exchange, infobip, coins, receiver, deliverer, poller, gold },
+    ...{ start, realm, exchange, others, infobip, coins, receiver, deliverer, poller, gold },
     platformKey: PLATFORM_KEY,
     applicationKey: realm.made.applicationKey,
     password: PASSWORD,
     account: (total) => realm.account({ asset: gold.name, from: gold.account, total }),
     async [Symbol.asyncDispose]() {
       poller[Symbol.dispose]();
+      await others[Symbol.asyncDispose]();
       await deliverer[Symbol.asyncDispose]();
       await served[Symbol.asyncDispose]();
       await exchange[Symbol.asyncDispose]();
@@ -149,7 +159,7 @@ async function makeReal(
 
 function turnsOf(
   { exchange, coins, poller }: Pick<World, "exchange" | "coins" | "poller">,
-): Pick<World, "turn" | "price" | "work" | "until" | "beside"> {
+): Pick<World, "turn" | "price" | "work" | "until"> {
   const { realm, funded } = exchange;
   async function work(): Promise<void> {
     const orders = await rowsOf<{ order: string; version: number }>(
@@ -192,15 +202,21 @@ function turnsOf(
       );
       throw new Error(`it never came true: ${JSON.stringify({ orders, jobs })}`);
     },
-    async beside(answer) {
-      let waiting = true;
-      const done = answer.finally(() => waiting = false);
-      while (waiting) {
-        await realm.drain();
-        await work();
-        await new Promise((resolve) => setTimeout(resolve, 5));
-      }
-      return await done;
-    },
   };
+}
+
+/** Lets workers work while an answer is waited for. */
+async function workBeside<T>(
+  { work }: Pick<World, "work">,
+  realm: TestRealm,
+  answer: Promise<T>,
+): Promise<T> {
+  let waiting = true;
+  const done = answer.finally(() => waiting = false);
+  while (waiting) {
+    await realm.drain();
+    await work();
+    await new Promise((resolve) => setTimeout(resolve, 5));
+  }
+  return await done;
 }
