@@ -26,6 +26,8 @@ Deno.test("transfers with an exchange, changed under way", async (t) => {
       frozenDeposit,
     "the account is frozen or moves are stopped before a withdraw is paid: it waits, and is paid once":
       held,
+    "who asked may no longer write the account: neither is the exchange asked, nor is it paid":
+      demoted,
     "a like payment with an id that somebody else gave is not taken for ours": foreign,
     "a withdraw whose withdrawal is canceled fails with it, and its value is back": canceled,
     "the exchange is away for ever after it was asked: what arrived ends it, and a person is told of the rest":
@@ -98,6 +100,24 @@ async function held(fixture: ExchangeFixture): Promise<void> {
   const rows = await Promise.all([fixture.advance(id), fixture.advance(id)]);
   deepEqual(rows.map(({ status }) => status), ["PROCESSING", "PROCESSING"]);
   equal(await paid(fixture), 1);
+}
+
+async function demoted(fixture: ExchangeFixture): Promise<void> {
+  const { realm, funded: { account }, ramp } = fixture;
+  const before = [asked(fixture), await paid(fixture), await realm.balance(account)];
+  const manager = await realm.user({ role: "manage", scope: "realm" });
+  const body = { account, asset: "ETH", value: "1.5" };
+  const ids: string[] = [];
+  for (const act of ["deposit", "withdraw"]) {
+    ids.push(made(await manager.send("POST", `/v1/ramps/${ramp}/${act}`, body)).id);
+  }
+  const fewer = await realm.admin.send("PATCH", `/v1/users/${manager.id}`, { roles: "user" });
+  equal(fewer.status, 200, fewer.text);
+  for (const id of ids) {
+    const row = await fixture.advance(id);
+    deepEqual([row.status, row.error?.code], ["FAILED", "permission.owner"]);
+  }
+  deepEqual([asked(fixture), await paid(fixture), await realm.balance(account)], before);
 }
 
 async function canceled(fixture: ExchangeFixture): Promise<void> {

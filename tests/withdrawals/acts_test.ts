@@ -4,7 +4,7 @@ import { type FundedRamp, OUTSIDE } from "../support/evm_fixture.ts";
 import { startBcash } from "../support/nodes/bcash.ts";
 import { hasLitecoind } from "../support/nodes/litecoind.ts";
 import { crashAt, queue } from "../support/pending_withdrawals.ts";
-import { type Answer, rowsOf, type Send } from "../support/realm.ts";
+import { type Answer, PASSWORD, rowsOf, type Send } from "../support/realm.ts";
 import { COIN, LITECOIN, openUtxoRamp, UTXO_CHAINS } from "../support/utxo_fixture.ts";
 import { sharingFundedRamp } from "../support/kept_ramps.ts";
 
@@ -108,6 +108,7 @@ test("acts name the obstacle that an act meets: quarantine, too many, an old pri
   const reader = await realm.user({ role: "user", scope: "realm" });
   const { body: seen } = await reader.send("GET", `/v1/withdrawals/${id}`);
   deepEqual(seen.acts, { cancel: "permission.owner", speed_up: "permission.owner" });
+  deepEqual(await actsOfDemoted(funded), { cancel: true, speed_up: "permission.owner" });
   await send("POST", `/v1/withdrawals/${id}/cancel`);
   for (const expected of [true, true, true, true, true, "rate.limited"]) {
     const { body: { id: next } } = await funded.withdraw("0.1");
@@ -121,6 +122,28 @@ test("acts name the obstacle that an act meets: quarantine, too many, an old pri
     await funded.refreshBalances();
   }
 });
+
+/** Acts of who made a withdrawal, and may no longer take anything from its account. */
+async function actsOfDemoted({ realm, account }: FundedRamp): Promise<unknown> {
+  const { send } = realm.admin;
+  const manager = await realm.user({ role: "manage", scope: "realm" });
+  const made = await manager.send("POST", "/v1/withdrawals", {
+    ...{ source: { account }, destination: { address: OUTSIDE }, value: "0.1" },
+  });
+  equal(made.status, 201, made.text);
+  const path = `/v1/users/${manager.id}`;
+  const { username } = (await send("PATCH", path, { roles: "user" })).body;
+  const { realm: { realm_key }, applicationKey } = realm.made;
+  const login = { realm_key, username, password: PASSWORD };
+  const { body } = await realm.nobody("POST", "/v1/auth/login", login, {
+    "x-api-key": applicationKey,
+  });
+  const by: Send = (method, at, given) =>
+    realm.nobody(method, at, given, { "x-api-key": body["x-api-key"] });
+  const { acts } = await read(by, made.body.id);
+  equal((await by("POST", `/v1/withdrawals/${made.body.id}/cancel`)).status, 200);
+  return acts;
+}
 
 test("the order of a withdrawal is shown to administrators of the realm alone, and in no list", async (funded) => {
   const { realm, ramp } = funded;
