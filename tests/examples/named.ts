@@ -1,4 +1,4 @@
-/** Requests whose bodies name what another user may not name; they are no examples. @module */
+/** Requests whose bodies name what another user may not name, and what its owner may not do; they are no examples. @module */
 import type { World } from "./world.ts";
 
 /** Walks through bodies that name what is the caller's. */
@@ -32,4 +32,25 @@ export async function walkNamed(world: World): Promise<void> {
   for (const operation of ["issueCurrency", "destroyCurrency"]) {
     await ask(operation, { path: { id: gold.id }, body: amount, aside });
   }
+}
+
+/** Walks through what managers do to an account and its owner does not take back. */
+export async function walkHeld({ ask, gold, others }: World): Promise<void> {
+  const { accounts: id } = others.own;
+  const held = { path: { id }, aside: true } as const;
+  const alike = { ...held, attempted: true } as const; // its owner may do it as well
+  await ask("freezeAccount", alike);
+  await ask("unfreezeAccount", held);
+  const destination = { account: id };
+  await ask("createTransaction", {
+    body: { source: { account: gold.account }, destination, value: "5" },
+    aside: true,
+  });
+  const opened = async () => (await ask("createBlock", { ...alike, body: { amount: "2" } })).id;
+  await ask("releaseBlock", { path: { id, block: await opened() }, aside: true });
+  await ask("captureBlock", {
+    path: { id, block: await opened() },
+    body: { destination: { account: gold.account } },
+    aside: true,
+  });
 }

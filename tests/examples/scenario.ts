@@ -5,7 +5,7 @@ import { walkConsolidations, walkExchanges, walkSolvency, walkWriteOff } from ".
 import { walkIdentity } from "./identity.ts";
 import { walkLedger } from "./ledger.ts";
 import { walkMessages } from "./messages.ts";
-import { walkNamed } from "./named.ts";
+import { walkHeld, walkNamed } from "./named.ts";
 import { walkOperations } from "./operations.ts";
 import { walkStatistics } from "./statistics.ts";
 import { openWorld, type World } from "./world.ts";
@@ -50,4 +50,5 @@ async function walkThrough(world: World): Promise<void> {
   if (world.coins !== null) await walkConsolidations(world);
   await walkOperations(world);
   await walkNamed(world);
+  await walkHeld(world);
 }
