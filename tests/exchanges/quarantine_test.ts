@@ -172,8 +172,8 @@ async function resolves(fixture: ExchangeFixture): Promise<void> {
     deepEqual(codeOf(await resolve(paid, outcome)), [503, "chain.quarantined"]);
   }
   await end(fixture);
-  // Its owner would say that it was not paid.
-  const owner = await realm.user();
+  // Its owner would say that it was not paid, also one who sees the whole realm.
+  const owner = await realm.user({ scope: "realm" });
   await rowsOf(realm, "update external_ramps set owner = $1 where id = $2", [owner.id, ramp]);
   for (const outcome of ["failed", "done"]) {
     deepEqual(codeOf(await resolve(paid, outcome, owner.send)), [403, "permission.owner"]);
