@@ -18,7 +18,7 @@ const FEES = "select trim_scale(total)::text as total from accounts where system
 Deno.test("a customer's deployments on its own ramp are paid from its account, and cost the house nothing", async () => {
   await using fixture = await openRampFixture();
   const { realm, anvil } = fixture;
-  const user = await realm.user();
+  const user = await realm.user({ scope: "realm" }); // who sees the realm pays as well
   const made = await user.send("POST", "/v1/accounts", {
     type: "ramp",
     asset: "ETH",

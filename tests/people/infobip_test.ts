@@ -183,6 +183,20 @@ step(
     const requests = server.log.length;
     deepEqual(codeOf(await asOwn("GET", "/v1/identities/persons")), [403, "permission.scope"]);
     deepEqual(codeOf(await asOwn("GET", `${path}/person`)), [404, "identity.not_found"]);
+    const reader = process.send((await realm.user({ scope: "realm" })).key);
+    const named = await asOwn("POST", "/v1/identities/person", { company: 70, person: {} });
+    deepEqual(codeOf(named), [403, "permission.scope"]);
+    for (
+      const [method, at, body] of [
+        ["POST", "", { name: "Own" }],
+        ["PATCH", "/70", { industry: "Own" }],
+        ["DELETE", "/70", undefined],
+      ] as const
+    ) {
+      const company = `/v1/identities/companies${at}`;
+      deepEqual(codeOf(await asOwn(method, company, body)), [403, "permission.scope"], method);
+      deepEqual(codeOf(await reader(method, company, body)), [403, "permission.role"], method);
+    }
     const take = `/v1/identities/${own.identity}/person/9001/assign`;
     deepEqual(codeOf(await asOwn("PATCH", take)), [404, "person.not_found"]);
     const other = await realm.neighbour();
