@@ -27,7 +27,7 @@ import { type FaultyNode, NodeError, startFaultyNode } from "../support/nodes/fa
 
 Deno.test("withdrawals of a customer's own token are paid by its ramp's account, whatever rate it sets", async () => {
   await using fixture = await openRampFixture({ testnet: false });
-  const mine = await customer(fixture);
+  const mine = await customer(fixture, "realm");
   const { realm, user, ramp } = { ...mine, realm: fixture.realm };
   equal(
     (await user.send("PATCH", `/v1/currencies/${mine.currency}`, { rate: "1000000000" })).status,
@@ -65,7 +65,7 @@ Deno.test("withdrawals of a customer's own token are paid by its ramp's account,
 
 Deno.test("sweeps of a customer's own token wait until its ramp's account covers the gas, say so, and cost the house nothing", async () => {
   await using fixture = await openRampFixture({ testnet: false });
-  const mine = await customer(fixture);
+  const mine = await customer(fixture, "realm");
   const { realm } = fixture;
   await others(fixture, mine, 5n);
   await ended(fixture, mine, await tokenDraw(mine, "100"));
@@ -118,7 +118,7 @@ Deno.test("sweeps of a customer's own token wait until its ramp's account covers
 
 Deno.test("the budget of an own token's withdrawals is blocked on the ramp's account: five do not rely on one balance, and nobody takes it away", async () => {
   await using fixture = await openRampFixture({ testnet: false });
-  const mine = await customer(fixture);
+  const mine = await customer(fixture, "realm");
   const { user, ramp } = mine;
   const first = await tokenDraw(mine);
   equal(first.status, 201, first.text);
@@ -175,7 +175,7 @@ Deno.test("the budget of an own token's withdrawals is blocked on the ramp's acc
 
 Deno.test("a speed-up of an own token's withdrawal blocks more on the ramp's account, or is refused", async () => {
   await using fixture = await openRampFixture({ testnet: false });
-  const mine = await customer(fixture);
+  const mine = await customer(fixture, "realm");
   const { user, ramp } = mine;
   await rate(fixture);
   const to = await empty(fixture, mine, "0.1");
@@ -215,7 +215,7 @@ Deno.test("a canceled withdrawal of an own token is paid for: the filler by the 
   const through = (url: string) => (faulty = startFaultyNode(url)).url;
   await using fixture = await openRampFixture({ testnet: false, through });
   await using node = faulty!;
-  const mine = await customer(fixture);
+  const mine = await customer(fixture, "realm");
   const { user, ramp } = mine;
   const whole = units(await total(fixture, ramp));
   await cancelSigned(fixture, mine, (path) => user.send("POST", path));
@@ -252,7 +252,7 @@ Deno.test("a canceled withdrawal of an own token is paid for: the filler by the 
 
 Deno.test("a holder of an own token that has no rate withdraws it five times a day at the ramp's cost, and no more", async () => {
   await using fixture = await openRampFixture({ testnet: false });
-  const mine = await customer(fixture);
+  const mine = await customer(fixture, "realm");
   const { realm } = fixture;
   const user = await realm.user();
   const account = (await user.send("POST", "/v1/accounts", { type: "virtual", asset: "GOLD_ETH" }))

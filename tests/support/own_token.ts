@@ -1,5 +1,6 @@
 /** A customer who has made a token on a ramp of its own, for tests of who pays the gas. @module */
 import { equal } from "node:assert/strict";
+import type { Scope } from "../../domain/actor.ts";
 import { compare, toUnits } from "../../domain/money.ts";
 import { newId } from "../../domain/ids.ts";
 import { refreshFees } from "../../workers/sending/fee_quotes.ts";
@@ -20,9 +21,9 @@ export const FEES =
 export const SOON = { prefer: "wait=1" };
 
 /** A customer with a ramp of its own, which has 1 ETH, and a token that it has deployed there. */
-export async function customer(fixture: RampFixture) {
+export async function customer(fixture: RampFixture, scope: Scope = "own") {
   const { realm, anvil } = fixture;
-  const user = await realm.user();
+  const user = await realm.user({ scope });
   const made = await user.send("POST", "/v1/accounts", { type: "ramp", asset: "ETH" });
   await realm.drain();
   const ramp: string = made.body.id;
