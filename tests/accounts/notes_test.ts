@@ -7,7 +7,7 @@ const test = sharing("notes of one realm");
 
 async function customer(realm: TestRealm) {
   const { name } = await realm.currency("10");
-  const user = await realm.user();
+  const user = await realm.user({ scope: "realm" });
   return { user, account: await realm.account({ asset: name, by: user }) };
 }
 
