@@ -7,7 +7,7 @@ import { type FundedRamp, openFundedRamp } from "../support/evm_fixture.ts";
 import { rowsOf } from "../support/realm.ts";
 import { stateDiagram, stateDiagramIn } from "../support/state_diagram.ts";
 import { type FaultyNode, NodeError, passOn } from "../support/nodes/faulty_node.ts";
-import { sharingFunded, somebody } from "../support/sharing_funded.ts";
+import { type FrontedRamp, sharingFunded, somebody } from "../support/sharing_funded.ts";
 
 const COIN = 10n ** 18n;
 const OWN = "order_id in (select id from chain_orders where ramp = $1)";
@@ -19,48 +19,46 @@ const ONCE_CODE = "0x600054600c576001600055005b60006000fd";
 test(
   "a refusal that comes too late ends nothing: sent bytes pay, and nothing is given back",
   1,
-  async ({ funded, nodes: [faulty] }) => {
-    const once = somebody();
-    await funded.anvil.rpc("anvil_setCode", once, ONCE_CODE);
-    const { body: { id } } = await funded.withdraw("1", { destination: { address: once } });
-    const first = holdFirst(faulty, "eth_estimateGas");
-    const slow = funded.advance();
-    await first.reached;
-    equal((await speedUp(funded, id)).status, 200);
-    await funded.advance();
-    await funded.anvil.mine();
-    first.release();
-    await slow;
-    equal((await funded.read(id)).status, "PROCESSING");
-    equal((await funded.finish(id)).status, "DONE");
-    equal(await heldBy(funded, once), COIN);
-    await agree(funded);
+  async (work) => {
+    await paysOnce(work, async (id) => {
+      equal((await speedUp(work.funded, id)).status, 200);
+      await work.funded.advance();
+    });
   },
 );
 
 test(
   "a worker that halts in its dry run, and another that continues the same run: paid once",
   1,
-  async ({ funded, nodes: [faulty] }) => {
-    const once = somebody();
-    await funded.anvil.rpc("anvil_setCode", once, ONCE_CODE);
-    const { body: { id } } = await funded.withdraw("1", { destination: { address: once } });
-    const first = holdFirst(faulty, "eth_estimateGas");
-    const slow = funded.advance();
-    await first.reached;
+  async (work) => {
     // The other is stopped before it can schedule the next run: both have the same number.
-    await funded.advance((step) => {
+    const stopped = (step: string) => {
       if (step === "broadcast") throw new Error("the worker has ended");
-    }).catch(() => {});
-    await funded.anvil.mine();
-    first.release();
-    await slow;
-    equal((await funded.read(id)).status, "PROCESSING");
-    equal((await funded.finish(id)).status, "DONE");
-    equal(await heldBy(funded, once), COIN);
-    await agree(funded);
+    };
+    await paysOnce(work, () => work.funded.advance(stopped).catch(() => {}));
   },
 );
+
+/** Pays a receiver that takes value once, where a worker halts in its dry run, and another sends meanwhile. */
+async function paysOnce(
+  { funded, nodes: [faulty] }: FrontedRamp,
+  meanwhile: (id: string) => Promise<unknown>,
+): Promise<void> {
+  const once = somebody();
+  await funded.anvil.rpc("anvil_setCode", once, ONCE_CODE);
+  const { body: { id } } = await funded.withdraw("1", { destination: { address: once } });
+  const first = holdFirst(faulty, "eth_estimateGas");
+  const slow = funded.advance();
+  await first.reached;
+  await meanwhile(id);
+  await funded.anvil.mine();
+  first.release();
+  await slow;
+  equal((await funded.read(id)).status, "PROCESSING");
+  equal((await funded.finish(id)).status, "DONE");
+  equal(await heldBy(funded, once), COIN);
+  await agree(funded);
+}
 
 test(
   "a worker that another has taken the job from writes nothing more",
