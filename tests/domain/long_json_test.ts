@@ -120,53 +120,6 @@ Deno.test("megabytes are decoded and encoded in slices, between letters and neve
   await rejects(ask(bytes.slice(0, -1)), { code: "request.malformed" });
 });
 
-/** Keeps the processor for half a millisecond at least: ten of them are more than a slice. */
-function toil(): void {
-  const until = performance.now() + 0.5;
-  while (performance.now() < until);
-}
-
-Deno.test("however many do long work, one slice of it runs at a time", async () => {
-  const many = Array.from({ length: 100 }, (_, i) => i);
-  const due = ["first", "another", "first", "second", "another", "first", "second", "another"];
-  const orderOf = async () => {
-    const order: string[] = [];
-    const work = (name: string) =>
-      inSlices(many, (i) => {
-        if (order.at(-1) !== name) order.push(name);
-        toil();
-        return i;
-      });
-    const turns = (async () => {
-      for (let i = 0; i < 3; i++) {
-        await breathe();
-        order.push("another");
-      }
-    })();
-    const [first, second] = await Promise.all([work("first"), work("second"), turns]);
-    deepEqual([first, second], [many, many]);
-    return order.slice(0, due.length);
-  };
-  // A machine that stops the process for a millisecond after the first slice has ended that time's long work.
-  let order: string[] = [];
-  for (let i = 0; i < 20 && `${order}` !== `${due}`; i++) order = await orderOf();
-  deepEqual(order, due);
-});
-
-Deno.test("short work one after the other is one slice, as long as it has time", async () => {
-  let turns = 0;
-  const timer = setInterval(() => turns++);
-  const few = Array.from({ length: 1000 }, (_, i) => i);
-  const slices = { short: 0, long: 0 };
-  for (let i = 0; i < 3; i++) await inSlices(few, (n) => n);
-  slices.short = turns;
-  for (let i = 0; i < 3; i++) await inSlices(few.slice(0, 11), toil);
-  slices.long = turns;
-  clearInterval(timer);
-  ok(slices.short <= 1, "a thousandth of a millisecond each"); // a machine may stop between any two of them
-  ok(slices.long > slices.short, "six milliseconds each");
-});
-
 /** The result of a reader, or the code of its refusal. */
 async function outcomeOf(read: () => unknown): Promise<unknown> {
   try {
@@ -224,4 +177,62 @@ Deno.test("a long body is refused for the same faults as a short one, wherever i
   await refused(`{"a":[${parts.join()}]}`, "request.invalid"); // 600 000 in all
   await refused(`{"a":[${filler},"${"x".repeat(1_200_000)}",1]}`, "request.too_large");
   await refused(`{"a":"${"x".repeat(1_200_000)}"}`, "request.too_large");
+});
+
+/** What a clock that stands still showed last: the clock of slices never goes back. */
+let stoodAt = 0;
+
+/** A clock that stands still but for `toil`, however long the machine stops this process. */
+function useStillClock(): Disposable & { toil(): void } {
+  let now = Math.max(performance.now(), stoodAt) + 1000; // long after the slice before
+  const descriptor = Object.getOwnPropertyDescriptor(performance, "now");
+  Object.defineProperty(performance, "now", { value: () => now, configurable: true });
+  return {
+    toil: () => now += 0.5, // ten of them are more than a slice
+    [Symbol.dispose]() {
+      stoodAt = now;
+      if (descriptor) Object.defineProperty(performance, "now", descriptor);
+      else Reflect.deleteProperty(performance, "now");
+    },
+  };
+}
+
+Deno.test("however many do long work, one slice of it runs at a time", async () => {
+  using clock = useStillClock();
+  const many = Array.from({ length: 100 }, (_, i) => i);
+  const order: string[] = [];
+  const work = (name: string) =>
+    inSlices(many, (i) => {
+      if (order.at(-1) !== name) order.push(name);
+      clock.toil();
+      return i;
+    });
+  const turns = (async () => {
+    for (let i = 0; i < 3; i++) {
+      await breathe();
+      order.push("another");
+    }
+  })();
+  const [first, second] = await Promise.all([work("first"), work("second"), turns]);
+  deepEqual([first, second], [many, many]);
+  const due = ["first", "another", "first", "second", "another", "first", "second", "another"];
+  deepEqual(order.slice(0, due.length), due);
+});
+
+Deno.test("short work one after the other is one slice, as long as it has time", async () => {
+  using clock = useStillClock();
+  /** Whether others had a turn before `work` had ended. */
+  const pauses = async (work: () => Promise<unknown>) => {
+    let hasTurned = false;
+    const timer = setTimeout(() => hasTurned = true);
+    await work();
+    clearTimeout(timer);
+    return hasTurned;
+  };
+  const few = Array.from({ length: 1000 }, (_, i) => i);
+  const thrice = async (items: number[], work: (n: number) => unknown) => {
+    for (let i = 0; i < 3; i++) await inSlices(items, work);
+  };
+  equal(await pauses(() => thrice(few, (n) => n)), false);
+  equal(await pauses(() => thrice(few.slice(0, 11), clock.toil)), true);
 });
