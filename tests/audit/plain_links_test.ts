@@ -150,6 +150,7 @@ Deno.test("what one process links in the database, another waits for neither, no
   const { move } = await fixture(realm);
   for (let i = 0; i < 4; i++) await move();
   await locking(realm.pool, async (tx) => {
+    await tx`set local idle_in_transaction_session_timeout = 0`;
     equal((await appendLinks(tx, { at: Date.now() }, 2))?.links, 2);
     equal(await link(realm), 0);
   });
@@ -248,6 +249,7 @@ Deno.test("who listens before a transaction is posted is told of it, in the midd
   await writeTrail(realm);
   const { schema } = (await realm.services.realms.find(realm.id))!.location;
   const { turn, posted } = await realm.database.platform.sql.begin(async (tx) => {
+    await tx`set local idle_in_transaction_session_timeout = 0`;
     await tx`set local search_path to ${tx(schema)}`;
     await tx`select from audit where seq is null for update`;
     let ended = false;

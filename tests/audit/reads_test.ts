@@ -123,6 +123,7 @@ test("a read does not wait for its line, and succeeds where it cannot be written
   const sql = realm.database.platform.sql;
   const { schema } = (await realm.services.realms.find(realm.id))!.location;
   await sql.begin(async (tx) => {
+    await tx`set local idle_in_transaction_session_timeout = 0`;
     await tx.unsafe(`lock table ${schema}.audit in exclusive mode`);
     equal((await manager.send("GET", path)).status, 200);
     equal((await manager.send("GET", `${path}/entries`)).status, 200);

@@ -126,6 +126,7 @@ Deno.test("the hash chain waits for no move, and no move waits for the chain", a
   });
   equal(linked, 2);
   await realm.pool.sql.begin(async (tx) => {
+    await tx`set local idle_in_transaction_session_timeout = 0`;
     await tx`select seq from chain_head for update`; // as a sealer in the middle would
     await move();
     equal(await extendHashChain(realm.pool, Date.now), 0);

@@ -53,6 +53,7 @@ Deno.test("nobody waits behind an archive that waits for a vacuum of its part", 
   let archived: Promise<unknown> = Promise.resolve();
   await asOwner(realm, (owner) =>
     inStep(owner, async (tx) => {
+      await tx`set local idle_in_transaction_session_timeout = 0`;
       await tx.unsafe(`lock table ${name} in share update exclusive mode`); // as vacuum does
       archived = archiveOne(realm, folder).catch(() => archiveOne(realm, folder)); // it waits ten seconds
       const waiting = () =>

@@ -244,6 +244,7 @@ test("a race lost against a writer without the ledger lock is run again, with a 
   await prepare(queue, own);
   const moves = [[own.move(), own.move()], [own.move(), own.move(), own.move()]];
   const posted = await realm.pool.sql.begin("isolation level serializable", async (tx) => {
+    await tx`set local idle_in_transaction_session_timeout = 0`;
     await tx`update accounts set updated_at = now() where id = ${own.source}`;
     const first = Promise.allSettled(moves[0].map((move) => queue.queue.post(move)));
     await waitForRowWaiter(realm);

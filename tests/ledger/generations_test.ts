@@ -120,6 +120,7 @@ Deno.test("a command whose snapshot is older than the exchange is run again, and
   const claim = { key: move.key!, fingerprint: move.fingerprint! };
   let runs = 0;
   const kept = await serializable(realm.pool, async (tx) => {
+    await tx`set local idle_in_transaction_session_timeout = 0`;
     await tx`select count(*) from accounts`; // takes the snapshot
     if (++runs === 1) {
       ok("posted" in await one.queue.post(move));
@@ -263,6 +264,7 @@ Deno.test("an exchange that is killed or kept waiting changes nothing", async ()
     const taken = Promise.withResolvers<void>();
     const held = building(realm.pool, (sql) =>
       sql.begin(async (tx) => {
+        await tx`set local idle_in_transaction_session_timeout = 0`;
         await tx.unsafe(`lock table ${table} in ${mode} mode`);
         taken.resolve();
         await done.promise;

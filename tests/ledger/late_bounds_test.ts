@@ -70,6 +70,7 @@ Deno.test("postings that a late cut refuses are told to come again while a reade
   const post = () => realm.admin.send("POST", "/v1/transactions", move);
   await forget(realm, "bound");
   await snapshot(realm.pool, async (tx) => {
+    await tx`set local idle_in_transaction_session_timeout = 0`;
     await tx`select from entries limit 1`;
     const { status, body } = await post();
     deepEqual([status, body.code], [503, "service.overloaded"]);

@@ -202,6 +202,7 @@ Deno.test("a cut that is not done long before its time is given up, and postings
   await rejects(carryCutOn(realm, { onStep: killed }), /killed/);
   ok((await reading(realm.pool, selectPartsState)).bound! > Date.now() + DAY_MS);
   await snapshot(realm.pool, async (tx) => {
+    await tx`set local idle_in_transaction_session_timeout = 0`;
     await tx`select 1 from entries limit 1`;
     await carryCutOn(realm, { givenUpMs: 3 * DAY_MS }); // tried again in the next round
     notEqual((await reading(realm.pool, selectPartsState)).bound, null);
@@ -221,6 +222,7 @@ Deno.test("a cut waits for a transaction of long standing, and postings do not w
   const { made } = await fixture(realm);
   await made();
   await snapshot(realm.pool, async (tx) => {
+    await tx`set local idle_in_transaction_session_timeout = 0`;
     await tx`select 1 from entries limit 1`;
     await carryCutOn(realm);
     equal((await reading(realm.pool, selectPartsState)).bound, null);

@@ -264,6 +264,7 @@ test("keys that were used before, or that a command claims meanwhile, change not
     const { retries } = own.queue.stats();
     let posts: Promise<Outcome>[] = [];
     const command = realm.pool.sql.begin("isolation level serializable", async (tx) => {
+      await tx`set local idle_in_transaction_session_timeout = 0`;
       await tx`select claim_key(${claimed.key}, ${claimed.fingerprint})`;
       await tx`update idempotency set status = 201, body = '{}' where key = ${claimed.key}`;
       posts = [{}, used, {}, claimed, {}].map((of) => own.queue.post(move(of)));
@@ -314,6 +315,7 @@ test("a race lost against a writer without the ledger lock is run again", async 
   await using own = await ownQueue(realm);
   await own.queue.post(move());
   const rival = realm.pool.sql.begin("isolation level serializable", async (tx) => {
+    await tx`set local idle_in_transaction_session_timeout = 0`;
     await tx`update accounts set updated_at = now() where id = ${source}`;
     const posting = own.queue.post(move());
     await waitForRowWaiter(realm);

@@ -85,6 +85,7 @@ Deno.test("a transaction in which a connection to another server is lost ends wi
     await writing(pool, (db) => db`create table public.written (n integer)`);
     const beside = (url: string, work: (other: Pool) => Promise<unknown>) =>
       buildingIn(pool, async (tx) => {
+        await tx`set local idle_in_transaction_session_timeout = 0`;
         await tx`insert into public.written values (1)`;
         await withPool(url, async (other) => void await work(other));
       });

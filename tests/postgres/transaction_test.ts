@@ -39,6 +39,7 @@ Deno.test("two sessions that grant rights to one table both succeed: the one tha
     const granted = Promise.withResolvers<void>();
     const mayEnd = Promise.withResolvers<void>();
     const first = serializable(one.platform, async (tx) => {
+      await tx`set local idle_in_transaction_session_timeout = 0`;
       await tx.unsafe("grant select on platform.shown to public");
       granted.resolve();
       await mayEnd.promise;

@@ -57,6 +57,7 @@ Deno.test("workers start, compare and advance while realms are being created", a
   const secrets = openSecrets("a platform key of the tests");
   await claimPlatformKey(platform, secrets, true);
   await locking(platform, async (tx) => {
+    await tx`set local idle_in_transaction_session_timeout = 0`;
     await tx`select from platform.installation for key share`; // as each creation does until it ends
     await using fence = await one.fence(own.url);
     equal(await fence.fault(), null);
