@@ -7,6 +7,7 @@ import { keepNetworksKnown } from "../../routes/http/health.ts";
 import { asSuperuser, realmDatabase } from "../support/database.ts";
 import { PLATFORM_KEY, rowsOf, type TestRealm, testRealm } from "../support/realm.ts";
 import { until } from "../support/eventually.ts";
+import { patientProbes } from "../support/held_timers.ts";
 
 /** Asks a process of its own, so that nothing is remembered from before. */
 async function ready(realm: TestRealm, aheadMs = 0, env: Record<string, string> = {}) {
@@ -14,6 +15,7 @@ async function ready(realm: TestRealm, aheadMs = 0, env: Record<string, string> 
   await using other = realm.another(of);
   const now = () => Date.now() + aheadMs;
   const app = createApp({ ...other.services, now }, PLATFORM_KEY);
+  using _patience = patientProbes();
   const response = await app(new Request("http://purser.test/health/ready"), "127.0.0.1");
   return { status: response.status, body: await response.json() };
 }

@@ -8,6 +8,7 @@ import { locationOf } from "../../domain/realms/realms.ts";
 import { loginsUnder, openSecrets } from "../../domain/security/serving_secrets.ts";
 import { keptIdentities } from "../../workers/installation/network_identities.ts";
 import { realmDatabase } from "../support/database.ts";
+import { patientProbes } from "../support/held_timers.ts";
 import { PASSWORD, PLATFORM_KEY, testRealm } from "../support/realm.ts";
 
 /** Statements that reach beyond the rows of the platform's own tables. */
@@ -75,6 +76,7 @@ Deno.test("a statement injected into the platform's tables changes no realm, no 
     ["PUT", "/v1/rates", { base: "BTC", currency: "USD", rate: "9" }, 200],
     ["GET", "/health/ready", undefined, 200],
   ];
+  using _patience = patientProbes();
   for (const [method, path, body, status] of asked) {
     const answer = await realm.operator(method, path, body);
     equal(answer.status, status, `${method} ${path} ${answer.text}`);

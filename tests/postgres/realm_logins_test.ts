@@ -11,6 +11,7 @@ import { reencryptAll } from "../../domain/realms/platform_key_rotation.ts";
 import { locationOf } from "../../domain/realms/realms.ts";
 import { loginsUnder, openSecrets } from "../../domain/security/serving_secrets.ts";
 import { realmDatabase, superuserUrl, testDatabase } from "../support/database.ts";
+import { patientProbes } from "../support/held_timers.ts";
 import { PASSWORD, PLATFORM_KEY, type TestRealm, testRealm } from "../support/realm.ts";
 
 const NEW_KEY = "the-next-key-of-the-platform";
@@ -228,6 +229,7 @@ Deno.test("logins whose platform key was lost are drawn anew where that is asked
 
 Deno.test("a superuser behind DATABASE_URL is reported", async () => {
   await using realm = await testRealm();
+  using _patience = patientProbes();
   const { body } = await realm.nobody("GET", "/health/ready");
   deepEqual([body.checks.database.superuser, body.checks.database.isolation], [
     false,

@@ -6,6 +6,7 @@ import { NewRealm } from "../../domain/realms/realms.ts";
 import { hashPassword } from "../../domain/security/passwords.ts";
 import { claimEpoch } from "../../workers/installation/fence.ts";
 import { realmDatabase, testDatabase } from "../support/database.ts";
+import { patientProbes } from "../support/held_timers.ts";
 import { type Answer, PASSWORD, type TestRealm, testRealm } from "../support/realm.ts";
 import { sharing } from "../support/sharing.ts";
 
@@ -308,6 +309,7 @@ Deno.test("REALM_ROLES=off keeps realms apart by schema, and says so", async () 
   equal(realm.made.realm.role_name, null);
   const { account } = await realm.currency("3");
   deepEqual(await realm.balance(account), { total: "3", available: "3" });
+  using _patience = patientProbes();
   const ready = await realm.nobody("GET", "/health/ready");
   equal(ready.body.checks.database.isolation, "schema alone");
   await using usual = await testRealm();

@@ -6,6 +6,7 @@ import { openSecrets } from "../../domain/security/serving_secrets.ts";
 import { totpCode } from "../../domain/security/totp.ts";
 import { createApp } from "../../routes/http/app.ts";
 import { realmDatabase, testDatabase } from "../support/database.ts";
+import { patientProbes } from "../support/held_timers.ts";
 import { PASSWORD, PLATFORM_KEY, rowsOf, type TestRealm, testRealm } from "../support/realm.ts";
 
 const NEW_KEY = "the-next-key-of-the-platform";
@@ -26,6 +27,7 @@ function processWith(realm: TestRealm, key: string, previous: string | null) {
       headers,
       body: body === undefined ? undefined : JSON.stringify(body),
     });
+    using _patience = patientProbes();
     const answer = await app(request, "127.0.0.1");
     await answer.body?.cancel();
     return answer.status;

@@ -7,6 +7,7 @@
 import { deepEqual, equal, match, ok } from "node:assert/strict";
 import { createApp } from "../../routes/http/app.ts";
 import { host } from "../support/fence_host.ts";
+import { patientProbes } from "../support/held_timers.ts";
 import { backups } from "../support/installation.ts";
 import { PLATFORM_KEY, type TestRealm, testRealm } from "../support/realm.ts";
 
@@ -102,6 +103,7 @@ async function told({ realm, own }: Awaited<ReturnType<typeof installed>>) {
       new Request(`http://purser.test${path}`, { headers: { "x-api-key": PLATFORM_KEY } }),
       "127.0.0.1",
     );
+  using _patience = patientProbes();
   const ready = await ask("/health/ready");
   const metrics = await (await ask("/metrics")).text();
   const measured = (name: string) =>

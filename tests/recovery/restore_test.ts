@@ -5,6 +5,7 @@ import { quarantine } from "../../domain/sending/quarantine.ts";
 import { locationOf } from "../../domain/realms/realms.ts";
 import { startTimetable } from "../../workers/schedule/timetable.ts";
 import { type FundedRamp, OUTSIDE } from "../support/evm_fixture.ts";
+import { patientProbes } from "../support/held_timers.ts";
 import { sharingFixture, sharingFundedRamp } from "../support/kept_ramps.ts";
 import { openTwoCoins } from "../support/paying_ramp.ts";
 import { driftsOf, mineUntil, type RampFixture } from "../support/ramp_fixture.ts";
@@ -254,6 +255,7 @@ test("a quarantine is shown by the chains of the realm and by /health/ready", as
   });
   await timetable.drain(300_000);
   await timetable.stop();
+  using _patience = patientProbes();
   const ready = await realm.nobody("GET", "/health/ready");
   ok(ready.body.checks.chains.ETHEREUM.main.quarantined >= 1, ready.text);
   ok(ready.body.checks.installation.epoch >= 1);

@@ -59,3 +59,9 @@ export function holdingTimeouts(heldMs: number): HeldTimeouts {
     [Symbol.dispose]: () => void Object.assign(globalThis, { setTimeout, clearTimeout }),
   };
 }
+
+/** What an answer of `/health/ready` tells is given up after so long. */
+const PROBE_TIMEOUT_MS = 2000;
+
+/** Has answers of `/health/ready` wait for what they tell, on any machine. */
+export const patientProbes = (): HeldTimeouts => holdingTimeouts(PROBE_TIMEOUT_MS);
