@@ -9,10 +9,13 @@ import { serializable } from "../../db/transaction.ts";
 const MONTH = new Date().toISOString().slice(0, 7);
 const SHIFT_MS = Date.parse(`${MONTH}-15`) - Date.now();
 
-async function countMidMonth({ services }: Pick<TestRealm, "services">): Promise<void> {
+async function countMidMonth(
+  { services }: Pick<TestRealm, "services">,
+  now = () => Date.now() + SHIFT_MS,
+): Promise<void> {
   const { platform, log } = services;
   await services.limits.close();
-  services.limits = openLimits({ platform, log, now: () => Date.now() + SHIFT_MS });
+  services.limits = openLimits({ platform, log, now });
 }
 
 /** A realm of a tier. */
@@ -78,17 +81,19 @@ Deno.test("a realm without limits says so, and nothing is counted or written", a
 
 Deno.test("more requests in a second than the tier has are 429, with the time to wait", async () => {
   await using realm = await limitedRealm("free");
+  let at = Date.now() + SHIFT_MS; // stands still: what comes back meanwhile lets others pass
+  await countMidMonth(realm, () => at);
   const answers = await Promise.all(Array.from({ length: 12 }, () => me(realm.admin.send)));
   const limited = answers.filter((answer) => answer.status === 429);
-  // Five have what the second gives; what comes back while they are answered lets others pass.
-  ok(limited.length >= 1 && limited.length <= 7, `${limited.length}`);
+  equal(limited.length, 7, "five have what the second gives");
   for (const { body, headers } of limited) {
     equal(body.code, "rate.limited");
     equal(headers.get("retry-after"), "1");
     equal(headers.get("ratelimit-remaining"), "0");
     equal(headers.get("ratelimit-limit"), "5");
   }
-  await until(async () => (await me(realm.admin.send)).status === 200);
+  at += 1000;
+  equal((await me(realm.admin.send)).status, 200);
 });
 
 Deno.test("when the month's credits are used every request is 402, but for looking them up", async () => {
@@ -170,7 +175,13 @@ Deno.test("a search that keeps the database busy costs credits by its time, also
   await using realm = await limitedRealm("pro");
   const search = (limit: string) =>
     realm.admin.send("GET", `/v1/identities/all?limit=${limit}&query={"country":"HR"}`);
-  equal(left(await search("1")), 1_999_999, "a quick one costs a read");
+  // On a busy machine one may take long: of many searches one does not.
+  let [before, cost] = [2_000_000, 0];
+  for (let i = 0; i < 20 && cost !== 1; i++) {
+    const rest = left(await search("1"));
+    [before, cost] = [rest, before - rest];
+  }
+  equal(cost, 1, "a quick one costs a read");
   const [locked, over] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
   const held = serializable(realm.pool, async (tx) => {
     await tx`set local idle_in_transaction_session_timeout = 0`;
@@ -183,7 +194,7 @@ Deno.test("a search that keeps the database busy costs credits by its time, also
   deepEqual([given.status, given.body.code], [503, "service.overloaded"]);
   const spent = () => realm.services.limits.credits(realm.services.realms.peek(realm.id)!);
   const after = await spent();
-  ok(after <= 1_999_998 - 20, `${after}: five seconds cost 20 credits`);
+  ok(after <= before - 1 - 20, `${after}: five seconds cost 20 credits`);
   const slow = search("3");
   await until(async () => {
     const [{ waits }] = await realm.database.platform.sql<{ waits: number }[]>`
