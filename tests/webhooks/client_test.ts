@@ -13,7 +13,7 @@ const OK = "HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok";
 
 /** A client for receivers of the loopback interface. */
 function openClient(options: Partial<WebhookClientOptions> = {}) {
-  const client = openWebhookClient({ allowPrivate: true, timeoutMs: 5000, ...options });
+  const client = openWebhookClient({ allowPrivate: true, timeoutMs: 300_000, ...options });
   return {
     ...client,
     /** What becomes of a post: its status and body, or the fault. */
