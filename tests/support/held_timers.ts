@@ -65,3 +65,9 @@ const PROBE_TIMEOUT_MS = 2000;
 
 /** Has answers of `/health/ready` wait for what they tell, on any machine. */
 export const patientProbes = (): HeldTimeouts => holdingTimeouts(PROBE_TIMEOUT_MS);
+
+/** Slower nodes are waited for so long once enough have answered. */
+const GRACE_MS = 1_000;
+
+/** Has who asks several nodes wait for all of them, on any machine: one that is not waited for cannot be caught. */
+export const patientQuorums = (): HeldTimeouts => holdingTimeouts(GRACE_MS);

@@ -4,6 +4,7 @@ import { Transaction } from "bitcoinjs-lib";
 import type { Transfer } from "../../../workers/chains/observations.ts";
 import { failsAs, pays, signed, statusIs } from "../conformance.ts";
 import { altered, forged, lies, throughNode } from "../../support/coin_liars.ts";
+import { patientQuorums } from "../../support/held_timers.ts";
 import { type CoinNode, hasLitecoind, startLitecoind } from "../../support/nodes/litecoind.ts";
 import type { FaultyNode } from "../../support/nodes/faulty_node.ts";
 import { openUtxoFixture, type UtxoFixture } from "./fixture.ts";
@@ -49,6 +50,7 @@ for (const nodes of ["lh", "hl", "lhh", "hhl"]) {
     `a coin that one node invents is not credited (nodes ${nodes})`,
     nodes,
     async (fixture, made, lying) => {
+      using _patience = patientQuorums();
       const { party, script, mine, chain } = fixture;
       const ours = await party();
       await mine(3);
@@ -142,6 +144,7 @@ onLitecoind(
   "the spender of a coin is not believed by a block that one node alone shows",
   "lhh",
   async (fixture, made, lying) => {
+    using _patience = patientQuorums();
     const { chain, payer, party, amount, mine } = fixture;
     const to = await party();
     const since = (await chain.head()).height;

@@ -6,6 +6,7 @@ import { openEvm } from "../../../workers/chains/evm/chain.ts";
 import { TRANSFER_TOPIC } from "../../../workers/chains/evm/erc20.ts";
 import type { Consumed } from "../../../workers/chains/observations.ts";
 import { failsAs, scanned, watching } from "../conformance.ts";
+import { patientQuorums } from "../../support/held_timers.ts";
 import { CALLS, rich } from "../../support/nodes/anvil.ts";
 import { type FaultyNode, startFaultyNode, type Trick } from "../../support/nodes/faulty_node.ts";
 import { deployToken, type EvmFixture, newParty, openEvmFixture } from "./fixture.ts";
@@ -74,6 +75,7 @@ function adds({ anvil }: EvmFixture, height: number, fake: Json): Trick {
 
 for (const names of ["lh", "hl", "lhh", "hlh", "hhl"]) {
   Deno.test(`a token payment that one node keeps back is seen in its block (nodes ${names})`, async () => {
+    using _patience = patientQuorums();
     await using one = await among(names);
     const { fixture, chain, lying } = one;
     const token = await deployToken(fixture);
@@ -224,12 +226,10 @@ for (const names of ["lhh", "hlh"]) {
 
 /** Makes a lying node answer before the others. */
 function hurry(nodes: readonly FaultyNode[], lying: FaultyNode): void {
-  for (const one of nodes) {
-    if (one === lying) continue;
+  const methods = ["eth_getLogs", "eth_getBlockByNumber"];
+  for (const one of nodes.filter((each) => each !== lying)) {
     one.trick = async ({ method }) => {
-      if (method === "eth_getLogs" || method === "eth_getBlockByNumber") {
-        await new Promise((done) => setTimeout(done, 100));
-      }
+      if (methods.includes(method)) await new Promise((done) => setTimeout(done, 100));
       return undefined;
     };
   }
@@ -320,6 +320,7 @@ for (const names of ["lh", "lhh"]) {
 }
 
 Deno.test("a node that invents payments is reported and asked after the others", async () => {
+  using _patience = patientQuorums();
   await using one = await among("lhh");
   const { fixture, chain, lying } = one;
   const ours = newParty().address;

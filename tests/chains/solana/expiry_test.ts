@@ -5,6 +5,7 @@ import type { Chain } from "../../../workers/chains/chain.ts";
 import { openSolana } from "../../../workers/chains/solana/chain.ts";
 import type { Signed, TransactionStatus } from "../../../workers/chains/outgoing.ts";
 import { failsAs, statusIs } from "../conformance.ts";
+import { patientQuorums } from "../../support/held_timers.ts";
 import { expireTransactions, startSurfpool, type Surfpool } from "../../support/nodes/surfpool.ts";
 import { type FaultyNode, NodeError, startFaultyNode } from "../../support/nodes/faulty_node.ts";
 
@@ -190,6 +191,7 @@ const STEPS: Readonly<Record<string, (scene: Scene) => Promise<void>>> = {
     }
   },
   "and not what one node shows in a block, though two deny it": async (scene) => {
+    using _patience = patientQuorums();
     const { nodes, chain, ask, sent } = scene;
     statusIs(await ask(sent), "mined");
     const { getSignatureStatuses } = ALL_EXPIRED;

@@ -5,6 +5,7 @@ import type { Chain } from "../../../workers/chains/chain.ts";
 import { openSolana } from "../../../workers/chains/solana/chain.ts";
 import type { Transfer } from "../../../workers/chains/observations.ts";
 import { failsAs, scanned, watching } from "../conformance.ts";
+import { patientQuorums } from "../../support/held_timers.ts";
 import { type FaultyNode, startFaultyNode, type Trick } from "../../support/nodes/faulty_node.ts";
 import { startSurfpool, type Surfpool } from "../../support/nodes/surfpool.ts";
 
@@ -92,6 +93,7 @@ Deno.test("a node of Solana that keeps back, adds or changes a payment is outvot
   await using node = await startSurfpool();
   for (const names of ["lh", "hl", "hlh"]) {
     await t.step(`a payment that one node keeps back is seen (nodes ${names})`, async () => {
+      using _patience = patientQuorums();
       const paid = await pay(node);
       await using one = await among(node, names);
       one.lying.trick = changes(node, (it) => isOf(it, paid.hash) ? [] : [it]);
