@@ -108,11 +108,16 @@ test("a stream ends with the login that opened it: expired, its user's rights ch
     await until(() => stream.ended);
     deepEqual(notesOf(stream).filter((note) => note === "after"), [], `${n}`);
   }
-  const ago = Date.now() - services.config.userKeyTtlS * 1000 + 3000;
   const key = await services.signingKeys.sign(
-    claimsOf(realm.made.admin, realm.made.realm, ago, services.config.userKeyTtlS),
+    claimsOf(realm.made.admin, realm.made.realm, Date.now(), 300),
   );
+  const { now } = services;
+  let aheadMs = 0;
+  services.now = () => now() + aheadMs;
   await using stream = await openStream(realm, { key });
+  services.now = now;
   equal(stream.status, 200);
+  await until(() => stream.blocks.length > 0);
+  aheadMs = 301_000;
   await until(() => stream.ended);
 });
