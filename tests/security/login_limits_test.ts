@@ -1,6 +1,7 @@
 import { deepEqual, equal, ok, throws } from "node:assert/strict";
 import { openLoginGuard } from "../../routes/http/login_guard.ts";
 import { PASSWORD, rowsOf, type TestRealm, testRealm } from "../support/realm.ts";
+import { BESIDE } from "../support/statement_texts.ts";
 
 const BEHIND_PROXY = { env: { TRUSTED_PROXIES: "127.0.0.1" } };
 const ADMIN = "admin@test.example";
@@ -148,7 +149,8 @@ Deno.test("made-up keys are refused without a query, right ones still let in", a
   equal(status, 429);
   statements.length = 0;
   equal((await send(realm.made.applicationKey, "192.0.2.4")).status, 429, "whatever the name");
-  deepEqual(statements, [], "right keys of a network that has used up its tries: no look either");
+  const looks = statements.filter((text) => !BESIDE.test(text.trim()));
+  deepEqual(looks, [], "right keys of a network that has used up its tries: no look either");
   equal((await send(realm.made.applicationKey, "192.0.2.1")).status, 200);
 });
 
