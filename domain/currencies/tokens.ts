@@ -46,7 +46,8 @@ import { chargeRamp } from "../sending/ramp_charges.ts";
 import { type ChainNetwork, chainNetworkFor } from "../chains/networks.ts";
 import { assertCountable, costOfDeployment } from "./deployment_limits.ts";
 import { TOKEN_COLLECTION } from "./token_collection.ts";
-import { type IssuerRights, viewDeployed, viewRegistered } from "./token_views.ts";
+import { faultOf, type TokenFindings } from "./token_findings.ts";
+import { viewDeployed, viewRegistered } from "./token_views.ts";
 import { assertGas, findOwnAddress } from "../sending/funds.ts";
 
 const Decimals = z.union(
@@ -235,29 +236,6 @@ function knownFault(
   return known === null ? null : `it is the contract of the asset ${known.code}`;
 }
 
-/** The result of checking a third party's token. */
-export interface TokenFindings {
-  id: string;
-  /** The answers of its contract; null if there is no contract. `supply` in base units. */
-  told: {
-    decimals: number | null;
-    supply: bigint | null;
-    name: string | null;
-    freezeAuthority?: string | null;
-    issuerRights?: IssuerRights;
-  } | null;
-  /** The settled balance of the ramp's address, in base units. */
-  held: bigint;
-  /** Whether it moves the value of the coin, of the ramp's asset, or of another token of the ramp. */
-  twin: boolean;
-  /** Contracts of the ramp's tokens that it was compared with. */
-  compared: readonly string[];
-  /**
-   * The newest block at the check: the registered supply includes transfers to the ramp up to it.
-   */
-  height: number;
-}
-
 /**
  * Registers a third party's token, or records why it is refused, by the result of its check. False: a
  * token of the ramp was deployed or registered since then, and the check must be made again.
@@ -302,22 +280,6 @@ export async function concludeCheck(
     } else throw error;
   }
   return true;
-}
-
-/** Refuses a supply above the ramp's balance: the whole supply of the currency can be withdrawn. */
-function faultOf(token: TokenRow, { told, held, twin }: TokenFindings): string | null {
-  if (told === null) return "no contract lives at this address";
-  if (told.decimals === null || told.supply === null) return "the contract is no token";
-  if (told.decimals !== token.decimals) {
-    return `the contract has ${told.decimals} decimal places, not ${token.decimals}`;
-  }
-  if (twin) {
-    return "its balance equals that of another asset at the ramp's address: it may be the same asset";
-  }
-  const units = toUnits(token.supply, token.decimals);
-  if (units > told.supply) return `no more than ${fromUnits(told.supply, told.decimals)} exist`;
-  if (units <= held) return null;
-  return `the ramp holds no more than ${fromUnits(held, told.decimals)} of it`;
 }
 
 /** Creates the virtual currency that stands for a token. */

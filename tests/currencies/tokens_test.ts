@@ -13,6 +13,8 @@ const test = sharingFundedRamp("tokens of one ramp");
 const DEPLOY = "/v1/fungible/token/deploy";
 const REGISTER = "/v1/fungible/token/register";
 const TOKEN = { name: "Gold", symbol: "GOLD", supply: "1000", decimal_places: 6 };
+/** Code of a token that says 6 to every call but balanceOf(), which reverts. */
+const SILENT = "0x5f3560e01c6370a082311460165760065f5260205ff35b5f5ffd";
 
 test("a token is deployed, registered when final, and withdrawn to others", async (funded) => {
   const answer = await deploy(funded);
@@ -120,6 +122,8 @@ test("a third party's token is registered only if its contract agrees, up to the
     await funded.anvil.mine(2);
   };
   await give(99_999_999n);
+  const silent = "0x00000000000000000000000000000000000051e7";
+  await funded.anvil.rpc("anvil_setCode", silent, SILENT);
   const wanted = {
     account: funded.ramp,
     symbol: "FOREIGN",
@@ -135,6 +139,7 @@ test("a third party's token is registered only if its contract agrees, up to the
       [{ supply: "100" }, "token.invalid"],
       [{ symbol: "usdc" }, "currency.taken"],
       [{ contract_address: rich(3).address }, "token.invalid"],
+      [{ contract_address: silent }, "token.invalid"],
       [{ contract_address: "0x12" }, "address.invalid"],
       [{ supply: undefined }, "request.invalid"],
     ] as const
@@ -161,7 +166,20 @@ test("a third party's token is registered only if its contract agrees, up to the
   );
   deepEqual([token.symbol, token.external, token.transactionHash], ["FOREIGN_ETH", true, ""]);
   await floodsNobody(funded, contract);
+  await besideSilent(funded, contract);
 });
+
+/** Another token of a ramp is not compared with one that tells no balances any more: it may be the same. */
+async function besideSilent(funded: FundedRamp, silent: string): Promise<void> {
+  const contract_address = await deployToken(funded.anvil, { symbol: "OTHER", decimals: 6 });
+  await funded.anvil.pool({ to: contract_address, data: transferCall(funded.address, 5n) });
+  await funded.anvil.mine(2);
+  const wanted = { account: funded.ramp, symbol: "OTHER", supply: "0", decimal_places: 6 };
+  const asked = funded.realm.admin.send("POST", REGISTER, { ...wanted, contract_address });
+  const refused = await working(funded, asked);
+  equal(refused.body.code, "token.invalid", refused.text);
+  match(refused.body.detail, new RegExp(`${silent} tells no balance`));
+}
 
 /** The token's contract tells no balances any more, and many transfers: the operator is told once, whatever comes. */
 async function floodsNobody(funded: FundedRamp, contract: string): Promise<void> {

@@ -52,15 +52,34 @@ Deno.test("where both are rated the fee is charged in the token, and earned", as
   deepEqual(await drift(ramped), ["0", true]);
 });
 
-Deno.test("a token that says false is refused by the dry run, and nothing is spent", async () => {
+Deno.test("a token that says false, or tells no balances, is refused by the dry run, and nothing is spent", async () => {
   await using ramped = await openTokenRamp();
-  await ramped.token.become("Refuser");
-  const made = await ramped.withdraw("30");
-  const failed = await ramped.ended(made.body.id);
-  equal(failed.status, "FAILED");
-  match(failed.error.detail, /refuses/);
-  equal(failed.chain, undefined);
-  equal((await ramped.fixture.account(ramped.ramp.id)).balance.available, "100");
+  const { fixture: { anvil, realm, account }, ramp, token: { become, contract } } = ramped;
+  const refused = async (why: RegExp) => {
+    const made = await ramped.withdraw("30");
+    equal(made.status, 201, made.text);
+    const failed = await ramped.ended(made.body.id);
+    deepEqual([failed.status, failed.chain], ["FAILED", undefined]);
+    match(failed.error.detail, why);
+    equal((await account(ramp.id)).balance.available, "100");
+  };
+  await become("Refuser");
+  await refused(/refuses/);
+  // Code that reverts; that loops.
+  for (const code of ["0x5f5ffd", "0x5b5f56"]) {
+    await anvil.rpc("anvil_setCode", contract, code);
+    await refused(/does not tell balances/);
+  }
+  // No code, as a node tells it that has not read so far: it waits, and says why.
+  await anvil.rpc("anvil_setCode", contract, "0x");
+  const { body: { id } } = await ramped.withdraw("30");
+  await realm.drain();
+  const { status, history } = (await realm.admin.send("GET", `/v1/withdrawals/${id}`)).body;
+  equal(status, "PROCESSING");
+  match(history.at(-1).reason, /does not tell balances/);
+  const canceled = await realm.admin.send("POST", `/v1/withdrawals/${id}/cancel`, {});
+  deepEqual([canceled.status, canceled.body.status], [200, "CANCELED"], canceled.text);
+  equal((await account(ramp.id)).balance.available, "100");
 });
 
 Deno.test("a token that says false in the block has paid nothing: FAILED, and given back", async () => {

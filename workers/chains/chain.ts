@@ -275,7 +275,7 @@ export class ChainError extends Error {
 
 /**
  * A contract that does not tell balances: no node is at fault, and any would answer the same. It is `held` where a node that
- * is busy would say so of an honest one as well.
+ * is busy, or has not read so far, would say so of an honest one as well.
  */
 export class SilentTokenError extends ChainError {
   /** Makes a failure. */

@@ -1,5 +1,5 @@
 /** What one node of an EVM chain tells of a payment before it is signed neither has it fail nor wastes a fee. */
-import { ok } from "node:assert/strict";
+import { deepEqual, ok } from "node:assert/strict";
 import type { Chain } from "../../../workers/chains/chain.ts";
 import { openEvm } from "../../../workers/chains/evm/chain.ts";
 import { failsAs, type Party } from "../conformance.ts";
@@ -56,6 +56,27 @@ async function dearGas({ fixture, chain, lying }: Scene): Promise<void> {
   await failsAs("held", chain.draft(order, "medium", budget));
 }
 
+/** Code of a token that reverts, that loops, and that answers nothing. */
+const CODES = { "0x5f5ffd": "refused", "0x5b5f56": "refused", "0x": "held" } as const;
+
+async function tellsNothing({ fixture, chain, lying }: Scene): Promise<void> {
+  const token = await deployToken(fixture);
+  const coins = [{ address: rich(0).address, contract: null }];
+  for (const [code, fault] of Object.entries(CODES)) {
+    await fixture.anvil.rpc("anvil_setCode", token, code);
+    for (const amount of [5n, "all"] as const) {
+      const order = paysToken(rich(0), token, newParty().address, amount);
+      await failsAs(fault, chain.draft(order, "medium"));
+    }
+    // A node that rests is asked by one at a time, and last.
+    lying.asked.length = 0;
+    const asked = Array.from({ length: 3 }, () => chain.balances(coins, null));
+    for (const { amounts } of await Promise.all(asked)) ok(amounts[0] > 0n);
+    ok(lying.asked.length >= 3, `${lying.asked}`);
+  }
+  deepEqual(chain.reports(), []);
+}
+
 const STEPS: Readonly<Record<string, readonly [string, (scene: Scene) => Promise<void>]>> = {
   "a node that tells little of what an address holds has no small part swept": ["lhh", smallPart],
   "of two nodes one that tells little of what an address holds has no small part swept": [
@@ -63,6 +84,7 @@ const STEPS: Readonly<Record<string, readonly [string, (scene: Scene) => Promise
     smallPartOfTwo,
   ],
   "of two nodes one that counts much gas has no payment fail for its cost": ["hl", dearGas],
+  "a token that tells no balances is nobody's fault but its own": ["lh", tellsNothing],
 };
 
 Deno.test("a payment on an EVM chain is drafted by what as many nodes as the quorum tell", async (t) => {

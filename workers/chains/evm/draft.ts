@@ -3,18 +3,19 @@
  * first: a transaction that would fail is refused before it takes a nonce.
  * @module
  */
-import { ChainError } from "../chain.ts";
+import { ChainError, SilentTokenError } from "../chain.ts";
 import { agreedDryRun, DISAGREED } from "../dry_run.ts";
 import { allOf, type Peer } from "../node_pool.ts";
 import type { Speed } from "../../../domain/speeds.ts";
 import type { Budget, Draft, NewToken, Plan, Redraft, SendRequest } from "../outgoing.ts";
 import type { Contract } from "../observations.ts";
 import { reachedBy } from "../quorum.ts";
+import { RpcError } from "../rpc.ts";
 import type { Evm } from "./context.ts";
 import { readNumber, transferCall } from "./erc20.ts";
 import { agreedFeeToken, agreedPrices, ceilingOf, feeFor, type GasPrice, largest } from "./fees.ts";
 import { agreedGas, gasFor, gasForNothing, type TriedCall } from "./gas.ts";
-import { big, bytes } from "./node_answers.ts";
+import { big, bytes, isCodeFault } from "./node_answers.ts";
 import { balanceQuestion } from "./search.ts";
 import artefact from "./token/Token.json" with { type: "json" };
 
@@ -268,14 +269,25 @@ function canonical(evm: Evm, order: SendRequest): SendRequest {
   return { ...order, from, payments, contract };
 }
 
+/** @throws {SilentTokenError} where the token does not tell its balance, whichever node is asked */
 async function heldBy(peer: Peer, address: string, contract: Contract): Promise<Held> {
   const holdings = [{ address, contract: null }, ...(contract ? [{ address, contract }] : [])];
   const asked = holdings.map((holding) => balanceQuestion(holding, "latest"));
-  const [coin, token] = allOf(await peer.batch(asked));
+  const [coin, ...token] = await peer.batch(asked);
   return {
-    coin: big(coin, "a balance"),
-    token: token === undefined ? 0n : readNumber(bytes(token)) ?? 0n,
+    coin: big(allOf([coin])[0], "a balance"),
+    token: contract === null ? 0n : tokenIn(contract, token[0]),
   };
+}
+
+function tokenIn(contract: string, answer: unknown): bigint {
+  if (answer instanceof RpcError) {
+    throw isCodeFault(answer) ? new SilentTokenError(contract) : answer;
+  }
+  const told = readNumber(bytes(answer));
+  // A node that has not read so far yet knows no code there.
+  if (told === null) throw new SilentTokenError(contract, "held");
+  return told;
 }
 
 function callOf(evm: Evm, order: SendRequest, held: Held): UnpricedCall {

@@ -25,6 +25,8 @@ export interface TronLog {
 export interface TriedCall {
   /** Why it failed, in the contract's words where it gave some; null if it worked. */
   readonly fault: string | null;
+  /** Whether its code failed so, as it would at any node. */
+  readonly isOfCode: boolean;
   /** Whether that may be for the node's lack of time. */
   readonly isOutOfTime: boolean;
   /** What it returned, as hexadecimal digits with `0x`. */
@@ -73,7 +75,7 @@ export async function tryCall(peer: Peer, { from, contract, data }: CallToTry): 
       throw new ChainError("unavailable", `${peer.name} tries no call: ${why}`);
     }
     return {
-      ...{ fault: why, isOutOfTime: isOfCode && isOutOfTime(why) },
+      ...{ fault: why, isOfCode, isOutOfTime: isOfCode && isOutOfTime(why) },
       ...{ returned: "0x", energy: 0n, logs: null },
     };
   }
@@ -82,6 +84,7 @@ export async function tryCall(peer: Peer, { from, contract, data }: CallToTry): 
   const failed = message !== null || isFailed(answer.transaction);
   return {
     fault: failed ? reasonOf(returned) ?? message ?? "it is reverted" : null,
+    isOfCode: failed,
     isOutOfTime: false,
     returned,
     energy: units(answer.energy_used, "energy"),
