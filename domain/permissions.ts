@@ -89,11 +89,13 @@ export function assertMay(
 /**
  * Makes the refusal of an entity that does not exist, or that the actor may not see.
  *
- * @param path a JSON pointer to the field of the body that names it; none where the URL does
+ * @param path a JSON pointer to the field of the body that names it; none where the path of the URL does
+ * @param part where that is no field of the body
  */
-export function notFound(code: ErrorCode, path?: string): DomainError {
+export function notFound(code: ErrorCode, path?: string, part?: "query"): DomainError {
   const message = `there is no such ${code.split(".")[0]}`;
-  return new DomainError(code, message, path === undefined ? {} : { errors: [{ path, message }] });
+  if (path === undefined) return new DomainError(code, message);
+  return new DomainError(code, message, { errors: [{ path, ...part && { in: part }, message }] });
 }
 
 /**

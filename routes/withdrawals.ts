@@ -1,7 +1,7 @@
 /** Routes of withdrawals. @module */
 import { z } from "zod";
 import { DryRun, FreeForm, Id, text } from "../domain/entity.ts";
-import type { ErrorCode } from "../domain/errors.ts";
+import { DomainError, type ErrorCode } from "../domain/errors.ts";
 import { Estimate, estimateFee, Speed } from "../domain/sending/fees.ts";
 import {
   cancelWithdrawal,
@@ -36,6 +36,15 @@ const EstimatePart = z.strictObject({
   speed: Speed.optional(),
 });
 
+/** Throws a refusal whose faults are said to be in the query, where the body does not have their fields. */
+function throwPlaced(error: unknown, body: object): never {
+  if (!(error instanceof DomainError) || error.extra.errors === undefined) throw error;
+  const errors = error.extra.errors.map((fault) =>
+    Object.hasOwn(body, fault.path.slice(1)) ? fault : { ...fault, in: "query" as const }
+  );
+  throw new DomainError(error.code, error.message, { ...error.extra, errors });
+}
+
 /** The routes of withdrawals. */
 export const withdrawalRoutes: readonly AnyRoute[] = [
   route({
@@ -57,7 +66,10 @@ export const withdrawalRoutes: readonly AnyRoute[] = [
       const wanted = Object.keys(call.body).length === 0
         ? check(Estimate, call.query, "query.invalid", "query")
         : check(Estimate, { ...call.query, ...call.body }, "request.invalid");
-      return query(call, (db) => estimateFee(db, call.actor, wanted));
+      return query(
+        call,
+        (db) => estimateFee(db, call.actor, wanted).catch((error) => throwPlaced(error, call.body)),
+      );
     },
   }),
   route({

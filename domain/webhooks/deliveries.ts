@@ -77,7 +77,9 @@ export async function listDeliveries(
   { webhook, status, limit = `${DELIVERIES_USUAL}`, after }: DeliveryList & { webhook: string },
 ): Promise<Record<string, unknown>[]> {
   await rowFor(db, actor, WEBHOOKS, webhook, "read");
-  if (after !== undefined && !isId(after)) throw notFound("delivery.not_found");
+  if (after !== undefined && !isId(after)) {
+    throw notFound("delivery.not_found", "/after", "query");
+  }
   const rows = await selectDeliveries(db, {
     webhook,
     before: after ?? null,

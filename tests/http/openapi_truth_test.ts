@@ -186,6 +186,24 @@ function refusedNames(account: string, currency: string): RefusedName[] {
   ];
 }
 
+test("a 404 for what the query names has its parameter's name", async (realm) => {
+  const fault = await judged(realm);
+  const { send } = realm.admin;
+  const made = { url: "https://example.com/hook", events: ["*"] };
+  const { body: webhook } = await send("POST", "/v1/webhooks", made);
+  const estimate = `/v1/withdrawals/estimate?address=${ADDRESS}&amount=1`;
+  const cases = [
+    ["getWithdrawalEstimate", `${estimate}&account=${NOTHING}`, "/account"],
+    ["listDeliveries", `/v1/webhooks/${webhook.id}/deliveries?after=1`, "/after"],
+  ];
+  for (const [operation, path, at] of cases) {
+    const refused = await send("GET", path);
+    const [named] = refused.body.errors;
+    deepEqual([refused.status, named.path, named.in], [404, at, "query"], refused.text);
+    equal(fault(operation, refused), null, path);
+  }
+});
+
 test("each route names the one key that it takes in the OpenAPI document", async (realm) => {
   const { body } = await realm.nobody("GET", "/v1/openapi.json");
   const keys = (path: string, method: string) =>

@@ -37,6 +37,25 @@ test("GET /v1/withdrawals/estimate takes a body, a query, or both, and POST does
       JSON.stringify({ account: funded.account }),
     );
     equal((half.body as { code: string }).code, "request.invalid");
+    const nothing = { account: funded.realm.id };
+    const there = new URLSearchParams({ address: OUTSIDE, amount: "0.5" });
+    const named = new URLSearchParams(nothing);
+    const missing = [
+      await getWithBody(port, `${ESTIMATE}?${there}`, key, JSON.stringify(nothing)),
+      await getWithBody(
+        port,
+        `${ESTIMATE}?${named}`,
+        key,
+        JSON.stringify(Object.fromEntries(there)),
+      ),
+    ];
+    deepEqual(
+      missing.map(({ status, body }) => {
+        const [{ path, in: part }] = (body as { errors: Record<string, string>[] }).errors;
+        return [status, path, part];
+      }),
+      [[404, "/account", undefined], [404, "/account", "query"]],
+    );
     const broken = await getWithBody(port, ESTIMATE, key, "{");
     equal((broken.body as { code: string }).code, "request.malformed");
   } finally {
