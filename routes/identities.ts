@@ -9,14 +9,12 @@ import {
   NewIdentityWithAlias,
   removeIdentity,
 } from "../domain/identity/identity_collection.ts";
-import type { PeopleProvider } from "../domain/people/provider.ts";
-import { notFound } from "../domain/permissions.ts";
-import { assertMaySeeCompany } from "../domain/people/companies.ts";
+import { assertCompanyThere, assertMaySeeCompany } from "../domain/people/companies.ts";
 import { collectionRoutes } from "./http/collection_routes.ts";
 import { readEarly } from "./http/early_reads.ts";
 import { command } from "./http/execution.ts";
 import { platformOf, withProfiles } from "./http/profiles.ts";
-import { type AnyRoute, type Call, route } from "./http/route.ts";
+import { type AnyRoute, route } from "./http/route.ts";
 
 /** The routes of identities. */
 export const identityRoutes: readonly AnyRoute[] = [
@@ -68,21 +66,12 @@ export const identityRoutes: readonly AnyRoute[] = [
         return await command(call, (tx) => changeIdentity(tx, actor, id, call.body));
       }
       const people = await platformOf(call);
-      const find = await companyFinder(call, people, company);
+      await readEarly(call, (db) => assertMaySeeCompany(db, actor, people, company));
+      await assertCompanyThere(people, company);
       return await command(call, async (tx) => {
         await assertMaySeeCompany(tx, actor, people, company);
-        if (!(await find(tx)).has(company)) {
-          throw notFound("company.not_found", "/company");
-        }
         return await changeIdentity(tx, actor, id, call.body);
       });
     },
   }),
 ];
-
-/** Asks the platform for a company, after the checks that need no platform. */
-async function companyFinder<P, Q, B>(call: Call<P, Q, B>, people: PeopleProvider, id: number) {
-  const { actor } = call;
-  await readEarly(call, (db) => assertMaySeeCompany(db, actor, people, id));
-  return await people.companies.read(actor, [id]);
-}

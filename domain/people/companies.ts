@@ -92,6 +92,17 @@ export async function assertMaySeeCompany(
   }
 }
 
+/**
+ * Refuses a company that a remote platform does not have, before an identity names it. It is asked outside of any
+ * transaction, after the checks that need no platform.
+ *
+ * @throws {DomainError} company.not_found, upstream.*
+ */
+export async function assertCompanyThere({ companies }: PeopleProvider, id: number): Promise<void> {
+  if (companies.exists === null || await companies.exists(id)) return;
+  throw notFound("company.not_found", "/company");
+}
+
 async function assertMayChangeCompany(
   db: Db,
   actor: Actor,

@@ -84,6 +84,7 @@ export function openLocalCompanies(): CompaniesProvider {
         return true;
       }),
     ownerOf: (id) => async (db) => (await selectCompanies(db, [id]))[0]?.owner ?? null,
+    exists: null,
   };
 }
 

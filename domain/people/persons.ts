@@ -28,7 +28,7 @@ import { CompanyId, IDENTITIES } from "../identity/identity_collection.ts";
 import { newId } from "../ids.ts";
 import { notFound, rightsOf } from "../permissions.ts";
 import { assertMayTake, type Holder, holderFor, type ProfileCommand } from "./commands.ts";
-import { assertMaySeeCompany } from "./companies.ts";
+import { assertCompanyThere, assertMaySeeCompany } from "./companies.ts";
 import { type Person, type PersonChange, PersonFields, PersonView } from "./person_fields.ts";
 import type { PeopleProvider, PersonEvent } from "./provider.ts";
 
@@ -109,7 +109,10 @@ export function createPersonIdentity(
       if (company !== null) await assertMaySeeCompany(db, actor, people, company);
       return { id };
     },
-    prepare: () => people.persons.create(actor, { identity: id, fields }),
+    async prepare() {
+      if (company !== null) await assertCompanyThere(people, company);
+      return await people.persons.create(actor, { identity: id, fields });
+    },
     async finish(tx, _found, person) {
       const made = await createIdentity(tx, actor, { ...rest, id });
       if (company !== null) {

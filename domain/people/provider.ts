@@ -107,6 +107,8 @@ export interface CompaniesProvider {
   remove(actor: Actor, id: number): Promise<Prepared<boolean>>;
   /** The user that it belongs to; null where the platform knows none. */
   ownerOf(id: number): PreparedRead<string | null>;
+  /** Asks a remote platform whether it has a company; null where {@link ownerOf} tells it. @throws {DomainError} upstream.* */
+  readonly exists: ((id: number) => Promise<boolean>) | null;
 }
 
 /** A customer-data platform. */

@@ -132,7 +132,7 @@ step("a provider that is silent is not waited for without a limit", async ({ ser
   resolve(new Response());
 });
 
-step("what another has is told, and nothing is merged", async ({ send, path }) => {
+step("what another has is told, and nothing is merged", async ({ server, send, path }) => {
   const again = await send("POST", "/v1/identities/person", { person });
   deepEqual(codeOf(again), [409, "person.taken"]);
   ok(!again.text.includes(email));
@@ -146,6 +146,12 @@ step("what another has is told, and nothing is merged", async ({ send, path }) =
   equal((await send("PATCH", path, { company: 70 })).body.company, 70);
   equal((await send("GET", `${path}/company`)).body.name, "Banka");
   deepEqual(codeOf(await send("PATCH", path, { company: 71 })), [404, "company.not_found"]);
+  const { length } = server.persons;
+  const unknown = await send("POST", "/v1/identities/person", { company: 71, person: {} });
+  deepEqual(codeOf(unknown), [404, "company.not_found"]);
+  deepEqual([unknown.body.errors[0].path, server.persons.length], ["/company", length]);
+  const named = await send("POST", "/v1/identities/person", { company: 70, person: {} });
+  deepEqual([named.status, named.body.company], [201, 70], named.text);
   const changed = await send("PATCH", "/v1/identities/companies/70", { industry: "Banking" });
   equal(changed.body.industry, "Banking");
   deepEqual((await send("DELETE", "/v1/identities/companies/70")).body, []);

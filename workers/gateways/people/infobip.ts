@@ -197,6 +197,7 @@ function companiesAt(client: PeopleClient): CompaniesProvider {
       return () => Promise.resolve(existed ?? false);
     },
     ownerOf: () => () => Promise.resolve(null),
+    exists: async (id) => (await readOne(id))?.id === id,
   };
 }
 
