@@ -64,7 +64,27 @@ Deno.test("a deposit from an exchange is asked for once and done when the chain 
   ]);
   deepEqual(told.at(-1).data, done);
   EVENT_SCHEMAS["ramp.transfer.updated"].data.parse(told.at(-1).data);
+  await arrivesOnce(fixture, done);
 });
+
+/** The exchange names the transaction of a transfer that is done for another of the same value, too. */
+async function arrivesOnce(
+  fixture: ExchangeFixture,
+  { deposit, hash, value }: Answer["body"],
+): Promise<void> {
+  const { id } = made(await fixture.deposit({ value }));
+  await fixture.advance(id);
+  Object.assign(fixture.exchange.withdrawals.at(-1)!, { status: 6, txId: hash });
+  const other = await fixture.advance(id);
+  deepEqual([other.status, other.hash, other.deposit], ["PROCESSING", hash, null]);
+  await rejects(
+    fixture.context().step((tx) =>
+      tx`update ramp_transfers set state = 'done', deposit = ${deposit} where id = ${id}`
+    ),
+    { code: "23505" },
+    "one deposit ends one transfer",
+  );
+}
 
 Deno.test("a worker that ends at any place of a deposit from an exchange and begins anew has it paid once", async () => {
   await using fixture = await openExchangeFixture();
