@@ -147,11 +147,12 @@ function decode(ethers: Ethers, raw: string): Decoded {
       return { ...read, fee: gas * max };
     }
     const read = ethers.Transaction.from(raw);
-    if (read.hash === null || read.from === null) throw new TypeError("not signed");
+    const { hash, from } = read; // each time that they are read they are computed
+    if (hash === null || from === null) throw new TypeError("not signed");
     return {
-      hash: read.hash,
+      hash,
+      from,
       chainId: ethers.getNumber(read.chainId),
-      from: read.from,
       nonce: read.nonce,
       to: read.to,
       value: read.value,

@@ -6,7 +6,7 @@
 import { ChainError } from "../chain.ts";
 import { type Dropped, type Mined, type NodeReport, voteOnStatus } from "../status_votes.ts";
 import { allOf, type Peer } from "../node_pool.ts";
-import type { Signed, StatusQuery, TransactionStatus } from "../outgoing.ts";
+import type { Inspection, Signed, StatusQuery, TransactionStatus } from "../outgoing.ts";
 import { RpcError } from "../rpc.ts";
 import type { Evm } from "./context.ts";
 import { readTransferLog } from "./erc20.ts";
@@ -104,7 +104,8 @@ async function minedStatus(
     block.hash !== receipt.blockHash || height < receipt.height || receipt.hash !== signed.hash
   ) throw new ChainError("unavailable", `the chain is changing around ${signed.hash}`);
   const feeContract = feeTokenOf(evm, signed);
-  const most = feeContract === null ? inspectRaw(evm, signed.raw).fee : null;
+  const effects = inspectRaw(evm, signed.raw);
+  const most = feeContract === null ? effects.fee : null;
   // The signed bytes bound the fee; on a second layer the fee of the first comes on top.
   if (most !== null && (receipt.gasFee > most || receipt.fee > LAYERS * most)) {
     throw new ChainError(
@@ -118,15 +119,18 @@ async function minedStatus(
     block: bare(block),
     confirmations: height - receipt.height + 1,
     final: finalized === null || receipt.height <= finalized,
-    success: receipt.success && moved(evm, signed, receipt),
+    success: receipt.success && moved(evm, effects, receipt),
     fee: receipt.fee,
     feeContract,
   };
 }
 
 /** Tells whether the payment left a log: a token that refuses without reverting leaves none. */
-function moved(evm: Evm, signed: Signed, receipt: EvmReceipt): boolean {
-  const { payments, from: [from] } = inspectRaw(evm, signed.raw);
+function moved(
+  evm: Evm,
+  { payments, from: [from] }: Inspection,
+  receipt: EvmReceipt,
+): boolean {
   return payments.every(({ to, contract }) => {
     if (contract === null || contract.toLowerCase() === evm.table.nativeToken) return true;
     return receipt.logs.some((log) => {
