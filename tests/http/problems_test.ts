@@ -165,7 +165,7 @@ const AUTH: Partial<Record<ErrorCode, Provoke>> = {
   },
   "rate.limited": async ({ realm }) => {
     await realm.operator("PATCH", `/v1/realms/${realm.id}`, { tier: "free" });
-    const all = Array.from({ length: 10 }, () => realm.admin.send("GET", "/v1/auth/me"));
+    const all = Array.from({ length: 60 }, () => realm.admin.send("GET", "/v1/auth/me"));
     return (await Promise.all(all)).find((answer) => answer.status === 429)!;
   },
   "credits.exhausted": async ({ realm }) => {
