@@ -1,4 +1,4 @@
-import { deepEqual, equal } from "node:assert/strict";
+import { deepEqual, equal, ok } from "node:assert/strict";
 import { keepMeasurement } from "../../domain/realms/measurements.ts";
 import { openDatabase } from "../../db/database.ts";
 import { serializable } from "../../db/transaction.ts";
@@ -183,8 +183,9 @@ Deno.test("while measurements cannot be read, what was read of the networks befo
     const { ETHEREUM: { main: { healthy, height } } = { main: {} } } = chains;
     return { answer: [answer.status, status], healthy, height, age: chains_age_s };
   };
-  const read = { answer: [200, "ok"], healthy: true, height: 100, age: 0 };
-  deepEqual(await told(), read);
+  const { age, ...read } = await told();
+  deepEqual(read, { answer: [200, "ok"], healthy: true, height: 100 });
+  ok(age < 30, `${age} s`);
   const held = await holdMeasurements(own.superuserUrl);
   // A clock that is ahead makes a process unready; what it tells of networks is looked at.
   const at = async (s: number) => {
@@ -200,7 +201,7 @@ Deno.test("while measurements cannot be read, what was read of the networks befo
   deepEqual(await told(appOf(fresh)), never, "a process that has read nothing yet says so");
   await held[Symbol.asyncDispose]();
   aheadMs = 700_000;
-  await until(async () => (await told()).age === 0);
+  await until(async () => (await told()).age < 30);
   const { healthy } = await told();
   equal(healthy, true);
 });
