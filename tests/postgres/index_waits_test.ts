@@ -36,7 +36,8 @@ Deno.test("no transaction stays open while an index is made, of the realms that 
   );
   await untilBuilding(realm);
   const open = `select 1 from pg_stat_activity
-    where application_name = 'purser migration' and state like 'idle in transaction%'`;
+    where application_name = 'purser migration' and state like 'idle in transaction%'
+      and datname = current_database()`;
   await until(async () => {
     const recorded = await Promise.all(realms.map(recordedIn));
     return recorded.every((count) => count === 1) && (await asOwner(realm, open)).length === 0;
