@@ -1,6 +1,7 @@
 import { deepEqual, equal, match, ok, rejects } from "node:assert/strict";
 import { insertReservedInputs } from "../../db/sending/order_attempts.ts";
 import { toUnits } from "../../domain/money.ts";
+import { insideOne } from "../support/eventually.ts";
 import { type FundedRamp, openFundedRamp, OUTSIDE } from "../support/evm_fixture.ts";
 import { rowsOf } from "../support/realm.ts";
 import { NodeError, type Trick } from "../support/nodes/faulty_node.ts";
@@ -22,6 +23,7 @@ import {
 } from "./nonce_scenarios.ts";
 import { sharingFundedRamp } from "../support/kept_ramps.ts";
 
+const DAY_MS = 86_400_000;
 const test = sharingFundedRamp("nonces of one ramp", { nodes: 1 });
 const testBehindTwo = sharingFundedRamp("nonces of one ramp behind two nodes", { nodes: 2 });
 
@@ -303,6 +305,7 @@ test("a withdrawal that can pay the price, and not the eighth more that replaces
 });
 
 test("a withdrawal whose sender pays less than the price is canceled for those behind it at the sender's cost, up to its bound", async (funded) => {
+  await insideOne(DAY_MS);
   const [slow, fast] = await overtaken(funded, { to: TRAP, isBound: true });
   await rounds(funded, 25n);
   await canceledFor(funded, slow, fast);

@@ -15,6 +15,7 @@ import {
   OUTSIDE,
   workerContextOf,
 } from "../support/evm_fixture.ts";
+import { insideOne } from "../support/eventually.ts";
 import { hasLitecoind } from "../support/nodes/litecoind.ts";
 import { type Answer, rowsOf, type TestUser } from "../support/realm.ts";
 import { newParty } from "../chains/bitcoin/fixture.ts";
@@ -29,12 +30,14 @@ const testCoins = sharingUtxoRamp(
 const test = sharingFundedRamp("losses by customers of one ramp", { coins: 15n * 10n ** 18n });
 
 const COIN = 10n ** 18n;
+const DAY_MS = 86_400_000;
 const BURNER = "0x00000000000000000000000000000000000b0b01";
 /** A loop of a thousand rounds, each about 26 gas, then stop: more than twice what a payment takes. */
 const BURNS = "0x620003e85b600190038060045700";
 const ATTEMPTS = 6;
 
 Deno.test("one customer whose destinations burn gas cannot bring the house to where withdrawals stop", async () => {
+  await insideOne(DAY_MS);
   await using funded = await openFundedRamp({ coins: 15n * COIN });
   const { realm } = funded;
   await funded.anvil.rpc("anvil_setCode", BURNER, BURNS);
