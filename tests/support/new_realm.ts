@@ -1,5 +1,5 @@
 /** Makes the realms of tests. @module */
-import type { Database, Pool } from "../../db/database.ts";
+import type { Database, Pool, Tx } from "../../db/database.ts";
 import { enterSchema, restateRights } from "../../db/migrate.ts";
 import { attestBirth } from "../../db/realms/attestations.ts";
 import { insertProvisioning } from "../../db/realms/realms.ts";
@@ -56,7 +56,10 @@ export async function makeRealm(
   const prepared = { migrations, roles: config.realmRoles, logins, verifier: VERIFIER };
   const location = newLocation(newId(at), prepared);
   if (!await takeSpare(pool, location.schema)) {
-    return await serializable(pool, (tx) => createRealm(tx, operator, input, prepared));
+    return await serializable(
+      pool,
+      async (tx) => await attestForLong(tx, await createRealm(tx, operator, input, prepared)),
+    );
   }
   return await serializable(pool, async (tx) => {
     await restateRights(tx, migrations, location, logins);
@@ -78,6 +81,14 @@ export async function makeRealm(
     const mark = { id: location.id, database_url_encrypted: new Uint8Array(), created_at: at };
     await insertProvisioning(tx, mark);
     const provisioned = { location, admin };
-    return await createRealm(tx, operator, input, { ...prepared, provisioned });
+    const made = await createRealm(tx, operator, input, { ...prepared, provisioned });
+    return await attestForLong(tx, made);
   });
+}
+
+/** No worker attests the realm of a test file, which on a busy machine is older than five minutes at its end. */
+async function attestForLong(tx: Tx, made: CreatedRealm): Promise<CreatedRealm> {
+  await enterSchema(tx, made.realm.schema_name);
+  await tx`update attestations set seen_at = now() + interval '1 day'`;
+  return made;
 }
