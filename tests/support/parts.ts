@@ -15,8 +15,12 @@ export async function carryCutOn(realm: TestRealm, options: Partial<CutOptions> 
 
 /** Cuts the newest part of a realm that posts nothing meanwhile, and waits until the time of the cut has passed. */
 export async function cutNow(realm: TestRealm): Promise<void> {
+  const parts = await countParts(realm);
   const bound = Date.now() + AHEAD_MS;
-  await carryCutOn(realm, { boundAfter: () => bound, givenUpMs: -Infinity });
+  await until(async () => { // a cut is left to the next round where others have the tables
+    await carryCutOn(realm, { boundAfter: () => bound, givenUpMs: -Infinity });
+    return await countParts(realm) > parts;
+  });
   await until(() => Date.now() > bound);
 }
 
