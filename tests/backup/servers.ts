@@ -10,6 +10,7 @@ import {
   testDatabase,
   testDatabaseUrl,
 } from "../support/database.ts";
+import { freePort } from "../support/ports.ts";
 import type { TestRealm } from "../support/realm.ts";
 import { rowsAt } from "./fixture.ts";
 
@@ -29,15 +30,15 @@ export interface OtherServer extends AsyncDisposable {
 export async function otherServer(): Promise<OtherServer> {
   const root = await Deno.makeTempDir({ prefix: "purser-servers-" });
   await Deno.chmod(root, 0o755);
-  const begin = (port: number) =>
+  const port = freePort();
+  const begin = () =>
     startEmbedded({
       dataDir: `${root}/data`,
       port,
       settings: { fsync: "off", max_connections: "200" },
     });
-  let server: EmbeddedPostgres = await begin(0);
+  let server: EmbeddedPostgres = await begin();
   const { url } = server;
-  const port = Number(new URL(url).port);
   return {
     url,
     env: { DATABASE_HOSTS: new URL(url).host },
@@ -50,7 +51,7 @@ export async function otherServer(): Promise<OtherServer> {
     },
     stop: () => server.stop(),
     async start() {
-      server = await begin(port);
+      server = await begin();
     },
     async [Symbol.asyncDispose]() {
       await server.stop();

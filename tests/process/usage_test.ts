@@ -5,6 +5,7 @@ import { formatRound } from "../../commands/audit.ts";
 import { COMMAND_NAMES, type CommandName } from "../../config/usages.ts";
 import { newId } from "../../domain/ids.ts";
 import type { CalledMain } from "../support/called_main.ts";
+import { freePort } from "../support/ports.ts";
 import { taskArgs } from "../support/tasks.ts";
 
 const FLAGS = ["run", "--no-prompt", "--no-check", "--cached-only"];
@@ -72,10 +73,7 @@ Deno.test("--help tells how each tool of the repository is called, and does noth
 });
 
 Deno.test("an auditor's command that gets no answer says neither sound nor broken", async () => {
-  using taken = Deno.listen({ hostname: "127.0.0.1", port: 0 });
-  const { port } = taken.addr;
-  taken.close();
-  const url = `http://127.0.0.1:${port}`;
+  const url = `http://127.0.0.1:${freePort()}`;
   const { code, out, err } = await run(["task", "--quiet", "verify", "--url", url], {
     PURSER_KEY: "a-key-of-the-tests",
   });

@@ -5,12 +5,13 @@ import { type EmbeddedPostgres, startEmbedded } from "../../db/embedded/embedded
 import { restateAll } from "../../domain/realms/migrations.ts";
 import { commandHost } from "../support/command_host.ts";
 import { realmDatabase, testDatabase } from "../support/database.ts";
+import { freePort } from "../support/ports.ts";
 import { PASSWORD, type Send, testRealm } from "../support/realm.ts";
 
 let root = "";
 let other: EmbeddedPostgres;
 
-async function startServer(dataDir: string, port = 0): Promise<EmbeddedPostgres> {
+async function startServer(dataDir: string, port = freePort()): Promise<EmbeddedPostgres> {
   return await startEmbedded({ dataDir, port, settings: { fsync: "off" } });
 }
 

@@ -2,19 +2,38 @@
 
 /** Below the ports that systems hand out: no connection is given one before the program listens there. */
 const LOWEST = 20_000;
-const COUNT = 12_768;
+const COUNT = 12_736;
+/** Ports of a block. A process has one to itself, as long as it lives, by listening on its first port. */
+const BLOCK = 64;
 
-let next = Math.floor(Math.random() * COUNT);
+const first = takeBlock();
+let next = 0;
 
-/** A port of 127.0.0.1 that nobody listens on, and that this process is not given again before all others. */
+/** Takes a block that no other process of tests has: one that starts a program anew would else find another's on its port. */
+function takeBlock(): number {
+  let block = Math.floor(Math.random() * COUNT / BLOCK);
+  while (true) {
+    const port = LOWEST + block++ * BLOCK % COUNT;
+    if (listenOn(port) !== null) return port; // it stays open
+  }
+}
+
+/** Listens on a port of 127.0.0.1, unless somebody does. */
+function listenOn(port: number): Deno.Listener | null {
+  try {
+    return Deno.listen({ port, hostname: "127.0.0.1" });
+  } catch (error) {
+    if (!(error instanceof Deno.errors.AddrInUse)) throw error;
+    return null;
+  }
+}
+
+/** A port of 127.0.0.1 that nobody listens on, and that this process is not given again before the others of its block. */
 export function freePort(): number {
   while (true) {
-    const port = LOWEST + next++ % COUNT;
-    try {
-      using _listener = Deno.listen({ port, hostname: "127.0.0.1" });
-      return port;
-    } catch (error) {
-      if (!(error instanceof Deno.errors.AddrInUse)) throw error;
-    }
+    const port = first + 1 + next++ % (BLOCK - 1);
+    const listener = listenOn(port);
+    listener?.close();
+    if (listener !== null) return port;
   }
 }

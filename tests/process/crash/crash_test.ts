@@ -6,6 +6,7 @@
  * @module
  */
 import { startEmbedded } from "../../../db/embedded/embedded.ts";
+import { freePort } from "../../support/ports.ts";
 import { type Load, startLoad } from "./clients.ts";
 import { assertFelt, assertKept, assertWhole, killServer } from "./proof.ts";
 import { makeRealm, startService } from "./service.ts";
@@ -20,7 +21,7 @@ Deno.test("kill -9 of the service, then of PostgreSQL, loses nothing and repeats
   const dataDir = await Deno.makeTempDir({ prefix: "purser-crash-" });
   await Deno.chmod(dataDir, 0o755);
   try {
-    await using server = await startEmbedded({ dataDir, port: 0 });
+    await using server = await startEmbedded({ dataDir, port: freePort() });
     await using service = await startService(server.url);
     const realm = await makeRealm(service, ACCOUNTS);
     const load = startLoad(service, realm, CLIENTS);

@@ -9,6 +9,7 @@ import { deepEqual, equal } from "node:assert/strict";
 import { type EmbeddedPostgres, startEmbedded } from "../../../db/embedded/embedded.ts";
 import { auditAll, verify } from "../../support/proofs.ts";
 import { until } from "../../support/eventually.ts";
+import { freePort } from "../../support/ports.ts";
 import { type Load, startLoad } from "./clients.ts";
 import { assertFelt, assertKept, assertWhole, connect, killServer } from "./proof.ts";
 import {
@@ -65,7 +66,7 @@ Deno.test("faults of every kind over two processes under load lose nothing and r
   const dataDir = await Deno.makeTempDir({ prefix: "purser-kills-" });
   await Deno.chmod(dataDir, 0o755);
   try {
-    await using server = await startEmbedded({ dataDir, port: 0 });
+    await using server = await startEmbedded({ dataDir, port: freePort() });
     await using one = await startService(server.url);
     await using two = await startService(server.url);
     const realm = await makeRealm(one, ACCOUNTS);
