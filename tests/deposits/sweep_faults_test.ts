@@ -4,6 +4,7 @@ import { settleSweepJob, sweepJob } from "../../workers/sweeping/sweeps.ts";
 import { type Checkpoint, CHECKPOINTS } from "../../workers/sending/order_work.ts";
 import { scanNetwork } from "../../workers/scanning/scanner.ts";
 import { advanceOrder } from "../../workers/sending/sender.ts";
+import { until } from "../support/eventually.ts";
 import { workerContextOf } from "../support/evm_fixture.ts";
 import { type FaultyNode, NodeError, startFaultyNode } from "../support/nodes/faulty_node.ts";
 import { mineUntil, openRampFixture, type RampFixture } from "../support/ramp_fixture.ts";
@@ -30,8 +31,9 @@ Deno.test("a worker that ends before or after any step of a deposit's way sweeps
   await using fixture = await openRampFixture({ testnet: false });
   const ramp = await fixture.ramp();
   let expected = 0n;
-  // There are some 130 such places: a run takes every third one, from the first, second or third on.
-  const first = 1 + Math.floor(Math.random() * 3);
+  // There are some 130 such places: a run takes every third one, from the first on, or as chance has it where that is asked for.
+  const isRandom = Deno.env.get("PROPERTY_SEED") === "random";
+  const first = isRandom ? 1 + Math.floor(Math.random() * 3) : 1;
   for (const when of ["before", "after"] as const) {
     for (let at = first;; at += 3) {
       const deposit = await fixture.address(ramp.id);
@@ -172,13 +174,14 @@ Deno.test("two processes follow the same realm: each deposit is credited and swe
   const deposits = [];
   for (let i = 0; i < 4; i++) deposits.push(await fixture.address(ramp.id));
   for (const { address } of deposits) await fixture.anvil.pool({ to: address, value: ETHER });
-  for (let round = 0; round < 12; round++) {
+  const done = "select from sweeps where state = 'done'";
+  await until(async () => {
     await fixture.anvil.mine();
     await Promise.all([fixture.poller.follow(), fixture.poller.follow()]);
     await fixture.realm.command((tx) => tx`update jobs set run_at = now() where state = 'ready'`);
-  }
-  const sweeps = await rowsOf<{ state: string }>(fixture.realm, "select state from sweeps");
-  deepEqual(sweeps.map((one) => one.state), ["done", "done", "done", "done"]);
+    return (await rowsOf(fixture.realm, done)).length >= 4;
+  });
+  equal((await rowsOf(fixture.realm, "select from sweeps")).length, 4);
   const { total, assets } = (await fixture.account(ramp.id)).balance;
   ok(total.startsWith("3.999"), total);
   equal(assets, total);
