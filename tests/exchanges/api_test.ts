@@ -253,10 +253,10 @@ async function deletesAndRestores(fixture: ExchangeFixture): Promise<void> {
 async function limitsRecords({ realm }: ExchangeFixture): Promise<void> {
   const customer = await realm.user({ role: "manage" });
   const more = () => customer.send("POST", "/v1/ramps", recordOf(customer.identity));
-  const made = await Promise.all(Array.from({ length: 20 }, more));
-  deepEqual(new Set(made.map(({ status }) => status)), new Set([201]));
+  const { body: { id } } = await more();
+  // One after the other: they count each other, and so many at once may be 503 on a busy machine.
+  for (let i = 1; i < 20; i++) equal((await more()).status, 201);
   deepEqual(codeOf(await more()), [400, "request.invalid"]);
-  const [{ body: { id } }] = made;
   equal((await customer.send("DELETE", `/v1/ramps/${id}`)).status, 200);
   equal((await more()).status, 201);
   const restored = await customer.send("POST", `/v1/ramps/${id}/undelete`);
