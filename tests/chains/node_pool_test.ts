@@ -100,7 +100,7 @@ Deno.test("a slow node is waited for once: not beyond those that suffice, and th
   await using third = startFaultyNode(null, () => "pong");
   const slow = startFaultyNode(second.url);
   const same = (heard: readonly unknown[]) => heard.length === 2;
-  using patience = holdingTimeouts(NEXT_NODE_MS);
+  using nextNode = holdingTimeouts(NEXT_NODE_MS);
   for (const ask of ["few", "hear", "ask"] as const) {
     const stall = slow.stall();
     const refused = Promise.withResolvers<unknown>();
@@ -121,7 +121,7 @@ Deno.test("a slow node is waited for once: not beyond those that suffice, and th
     };
     const answered = asking[ask]();
     await stall.reached;
-    if (ask === "ask") patience.expire(); // the others are asked only then
+    if (ask === "ask") nextNode.expire(); // the others are asked only then
     await answered;
     equal(stall.kept.length, 1, ask);
     const { heard } = await nodes.few(work, same);

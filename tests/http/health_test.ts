@@ -15,7 +15,7 @@ async function ready(realm: TestRealm, aheadMs = 0, env: Record<string, string> 
   await using other = realm.another(of);
   const now = () => Date.now() + aheadMs;
   const app = createApp({ ...other.services, now }, PLATFORM_KEY);
-  using _patience = patientProbes();
+  using _held = patientProbes();
   const response = await app(new Request("http://purser.test/health/ready"), "127.0.0.1");
   return { status: response.status, body: await response.json() };
 }

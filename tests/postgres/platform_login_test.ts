@@ -76,7 +76,7 @@ Deno.test("a statement injected into the platform's tables changes no realm, no 
     ["PUT", "/v1/rates", { base: "BTC", currency: "USD", rate: "9" }, 200],
     ["GET", "/health/ready", undefined, 200],
   ];
-  using _patience = patientProbes();
+  using _held = patientProbes();
   for (const [method, path, body, status] of asked) {
     const answer = await realm.operator(method, path, body);
     equal(answer.status, status, `${method} ${path} ${answer.text}`);

@@ -229,7 +229,7 @@ Deno.test("logins whose platform key was lost are drawn anew where that is asked
 
 Deno.test("a superuser behind DATABASE_URL is reported", async () => {
   await using realm = await testRealm();
-  using _patience = patientProbes();
+  using _held = patientProbes();
   const { body } = await realm.nobody("GET", "/health/ready");
   deepEqual([body.checks.database.superuser, body.checks.database.isolation], [
     false,

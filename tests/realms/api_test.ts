@@ -309,7 +309,7 @@ Deno.test("REALM_ROLES=off keeps realms apart by schema, and says so", async () 
   equal(realm.made.realm.role_name, null);
   const { account } = await realm.currency("3");
   deepEqual(await realm.balance(account), { total: "3", available: "3" });
-  using _patience = patientProbes();
+  using _held = patientProbes();
   const ready = await realm.nobody("GET", "/health/ready");
   equal(ready.body.checks.database.isolation, "schema alone");
   await using usual = await testRealm();

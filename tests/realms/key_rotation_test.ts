@@ -27,7 +27,7 @@ function processWith(realm: TestRealm, key: string, previous: string | null) {
       headers,
       body: body === undefined ? undefined : JSON.stringify(body),
     });
-    using _patience = patientProbes();
+    using _held = patientProbes();
     const answer = await app(request, "127.0.0.1");
     await answer.body?.cancel();
     return answer.status;

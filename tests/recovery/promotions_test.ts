@@ -103,7 +103,7 @@ async function told({ realm, own }: Awaited<ReturnType<typeof installed>>) {
       new Request(`http://purser.test${path}`, { headers: { "x-api-key": PLATFORM_KEY } }),
       "127.0.0.1",
     );
-  using _patience = patientProbes();
+  using _held = patientProbes();
   const ready = await ask("/health/ready");
   const metrics = await (await ask("/metrics")).text();
   const measured = (name: string) =>

@@ -255,7 +255,7 @@ test("a quarantine is shown by the chains of the realm and by /health/ready", as
   });
   await timetable.drain(300_000);
   await timetable.stop();
-  using _patience = patientProbes();
+  using _held = patientProbes();
   const ready = await realm.nobody("GET", "/health/ready");
   ok(ready.body.checks.chains.ETHEREUM.main.quarantined >= 1, ready.text);
   ok(ready.body.checks.installation.epoch >= 1);

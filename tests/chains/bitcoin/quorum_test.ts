@@ -50,7 +50,7 @@ for (const nodes of ["lh", "hl", "lhh", "hhl"]) {
     `a coin that one node invents is not credited (nodes ${nodes})`,
     nodes,
     async (fixture, made, lying) => {
-      using _patience = patientQuorums();
+      using _held = patientQuorums();
       const { party, script, mine, chain } = fixture;
       const ours = await party();
       await mine(3);
@@ -144,7 +144,7 @@ onLitecoind(
   "the spender of a coin is not believed by a block that one node alone shows",
   "lhh",
   async (fixture, made, lying) => {
-    using _patience = patientQuorums();
+    using _held = patientQuorums();
     const { chain, payer, party, amount, mine } = fixture;
     const to = await party();
     const since = (await chain.head()).height;

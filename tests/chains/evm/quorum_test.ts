@@ -75,7 +75,7 @@ function adds({ anvil }: EvmFixture, height: number, fake: Json): Trick {
 
 for (const names of ["lh", "hl", "lhh", "hlh", "hhl"]) {
   Deno.test(`a token payment that one node keeps back is seen in its block (nodes ${names})`, async () => {
-    using _patience = patientQuorums();
+    using _held = patientQuorums();
     await using one = await among(names);
     const { fixture, chain, lying } = one;
     const token = await deployToken(fixture);
@@ -320,7 +320,7 @@ for (const names of ["lh", "lhh"]) {
 }
 
 Deno.test("a node that invents payments is reported and asked after the others", async () => {
-  using _patience = patientQuorums();
+  using _held = patientQuorums();
   await using one = await among("lhh");
   const { fixture, chain, lying } = one;
   const ours = newParty().address;

@@ -191,7 +191,7 @@ const STEPS: Readonly<Record<string, (scene: Scene) => Promise<void>>> = {
     }
   },
   "and not what one node shows in a block, though two deny it": async (scene) => {
-    using _patience = patientQuorums();
+    using _held = patientQuorums();
     const { nodes, chain, ask, sent } = scene;
     statusIs(await ask(sent), "mined");
     const { getSignatureStatuses } = ALL_EXPIRED;

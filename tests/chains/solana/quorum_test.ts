@@ -93,7 +93,7 @@ Deno.test("a node of Solana that keeps back, adds or changes a payment is outvot
   await using node = await startSurfpool();
   for (const names of ["lh", "hl", "hlh"]) {
     await t.step(`a payment that one node keeps back is seen (nodes ${names})`, async () => {
-      using _patience = patientQuorums();
+      using _held = patientQuorums();
       const paid = await pay(node);
       await using one = await among(node, names);
       one.lying.trick = changes(node, (it) => isOf(it, paid.hash) ? [] : [it]);
