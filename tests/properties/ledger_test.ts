@@ -15,7 +15,7 @@ import { everyRule } from "./boundary_plan.ts";
 import { type Fixture, openFixture, openScene } from "./fixture.ts";
 import { fc } from "../support/properties.ts";
 
-/** When making a plan that fails smaller comes to an end. */
+/** How long a plan that fails is made smaller. */
 const LIMIT_MS = 40_000;
 
 /** How often plans are made, and which of them again. */
@@ -25,7 +25,6 @@ function parameters(runs: number): fc.Parameters<[Plan]> {
   return {
     numRuns: Math.ceil(runs * factor),
     ...(path === undefined ? {} : { path }),
-    interruptAfterTimeLimit: LIMIT_MS * Math.max(1, factor),
   };
 }
 
@@ -41,13 +40,30 @@ async function check(fixture: Fixture, plan: Plan): Promise<void> {
   await assertInvariants(fixture.realm);
 }
 
+/**
+ * Checks plans; where one has failed, smaller ones for a while. The limit of fast-check would leave a plan that is being
+ * played to itself, on a busy machine one that does not fail, and it would go on beside what comes after it.
+ */
+function checkFor(fixture: Fixture): (plan: Plan) => Promise<void> {
+  let failedAt = Infinity;
+  return async (plan) => {
+    if (performance.now() > failedAt + LIMIT_MS) return;
+    try {
+      await check(fixture, plan);
+    } catch (error) {
+      failedAt = Math.min(failedAt, performance.now());
+      throw error;
+    }
+  };
+}
+
 async function prove(
   of: { clients: number; steps: number; instances: number; cuts?: "all" | "queues" },
   runs: number,
 ): Promise<void> {
   await using fixture = await openFixture(of.instances);
   await fc.assert(
-    fc.asyncProperty(plans(of), (plan) => check(fixture, plan)),
+    fc.asyncProperty(plans(of), checkFor(fixture)),
     parameters(runs),
   );
   await assertChain(fixture);
