@@ -115,7 +115,7 @@ table rates (
   updated_at timestamp with time zone not null
 )
 constraint rates_pkey PRIMARY KEY (base, currency)
-constraint rates_rate_check CHECK ((rate > (0)::numeric))
+constraint rates_rate_check CHECK (((rate > (0)::numeric) AND (rate < 'Infinity'::numeric)))
 CREATE INDEX rates_updated ON rates USING btree (updated_at)
 
 table realm_faults (

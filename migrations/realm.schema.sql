@@ -42,7 +42,7 @@ table accounts (
 )
 constraint accounts_covered CHECK (((total >= (blocked + linked)) OR (type = 'system'::text)))
 constraint accounts_pkey PRIMARY KEY (id)
-constraint accounts_scale CHECK ((scale(trim_scale(total)) <= decimals))
+constraint accounts_scale CHECK (((min_scale(total) <= decimals) IS TRUE))
 CREATE UNIQUE INDEX accounts_counterparty ON accounts USING btree (asset, testnet, system) WHERE (type = 'system'::text)
 CREATE UNIQUE INDEX accounts_default ON accounts USING btree (holder, asset, testnet) WHERE (is_default AND (deleted_at IS NULL))
 CREATE INDEX accounts_deleted ON accounts USING btree (owner, id) WHERE (deleted_at IS NOT NULL)
@@ -50,6 +50,7 @@ CREATE INDEX accounts_holder ON accounts USING btree (holder, asset)
 CREATE INDEX accounts_owner ON accounts USING btree (owner, id)
 CREATE INDEX accounts_reference ON accounts USING btree (reference, owner) WHERE ((reference IS NOT NULL) AND (deleted_at IS NULL))
 CREATE TRIGGER accounts_asset AFTER INSERT OR UPDATE OF asset, type ON accounts FOR EACH ROW WHEN ((new.type = 'ramp'::text)) EXECUTE FUNCTION check_asset_once()
+CREATE TRIGGER accounts_belong AFTER INSERT ON accounts FOR EACH ROW WHEN ((new.type <> 'system'::text)) EXECUTE FUNCTION check_belonging()
 CREATE TRIGGER accounts_count_changed_rows AFTER UPDATE OF deleted_at ON accounts FOR EACH ROW WHEN (((old.deleted_at IS NULL) <> (new.deleted_at IS NULL))) EXECUTE FUNCTION count_changed_rows()
 CREATE TRIGGER accounts_count_new_rows AFTER INSERT ON accounts REFERENCING NEW TABLE AS fresh FOR EACH STATEMENT EXECUTE FUNCTION count_new_rows()
 CREATE TRIGGER accounts_deletable AFTER UPDATE OF deleted_at ON accounts FOR EACH ROW WHEN (((old.deleted_at IS NULL) AND (new.deleted_at IS NOT NULL))) EXECUTE FUNCTION check_deletion()
@@ -301,13 +302,14 @@ constraint blocks_capture CHECK ((((status = 'CAPTURED'::text) = (captured > (0)
 constraint blocks_captured CHECK (((captured >= (0)::numeric) AND (captured <= amount)))
 constraint blocks_closed CHECK (((status = 'OPEN'::text) = (closed_at IS NULL)))
 constraint blocks_data_check CHECK ((jsonb_typeof(data) = 'object'::text))
+constraint blocks_paid TRIGGER DEFERRABLE INITIALLY DEFERRED
 constraint blocks_pkey PRIMARY KEY (id)
 constraint blocks_reason_check CHECK (((length(reason) >= 1) AND (length(reason) <= 500)))
 constraint blocks_serving TRIGGER DEFERRABLE INITIALLY DEFERRED
 constraint blocks_status_check CHECK ((status = ANY (ARRAY['OPEN'::text, 'CAPTURED'::text, 'RELEASED'::text, 'EXPIRED'::text])))
 CREATE INDEX blocks_account ON blocks USING btree (account, id)
 CREATE INDEX blocks_expiry ON blocks USING btree (expires_at) WHERE ((status = 'OPEN'::text) AND (expires_at IS NOT NULL))
-CREATE INDEX blocks_transaction ON blocks USING btree (transaction) WHERE (transaction IS NOT NULL)
+CREATE UNIQUE INDEX blocks_transaction ON blocks USING btree (transaction) WHERE (transaction IS NOT NULL)
 CREATE TRIGGER blocks_close BEFORE UPDATE ON blocks FOR EACH ROW WHEN (((old.status = 'OPEN'::text) AND (new.status <> 'OPEN'::text))) EXECUTE FUNCTION time_block()
 CREATE TRIGGER blocks_keep AFTER INSERT ON blocks FOR EACH ROW EXECUTE FUNCTION keep_opened()
 CREATE TRIGGER blocks_keep_closed AFTER UPDATE ON blocks REFERENCING OLD TABLE AS earlier NEW TABLE AS later FOR EACH STATEMENT EXECUTE FUNCTION keep_closed()
@@ -315,6 +317,7 @@ CREATE TRIGGER blocks_noted AFTER INSERT ON blocks REFERENCING NEW TABLE AS fres
 CREATE TRIGGER blocks_noted_change AFTER UPDATE OF id, account, amount, captured, reason, status, expires_at, transaction, reference_id, owner, closed_at, created_at ON blocks FOR EACH ROW EXECUTE FUNCTION note_changed_row()
 CREATE TRIGGER blocks_noted_end AFTER DELETE ON blocks FOR EACH ROW EXECUTE FUNCTION note_changed_row()
 CREATE TRIGGER blocks_open BEFORE INSERT ON blocks FOR EACH ROW EXECUTE FUNCTION time_block()
+CREATE CONSTRAINT TRIGGER blocks_paid AFTER UPDATE ON blocks DEFERRABLE INITIALLY DEFERRED FOR EACH ROW WHEN ((new.status = 'CAPTURED'::text)) EXECUTE FUNCTION check_captured()
 CREATE CONSTRAINT TRIGGER blocks_serving AFTER UPDATE ON blocks DEFERRABLE INITIALLY DEFERRED FOR EACH ROW WHEN (((new.reference_id IS NOT NULL) AND (new.status <> 'OPEN'::text))) EXECUTE FUNCTION check_charge_blocked()
 CREATE TRIGGER blocks_stay BEFORE DELETE OR TRUNCATE ON blocks FOR EACH STATEMENT EXECUTE FUNCTION refuse_change()
 
@@ -423,6 +426,7 @@ constraint chain_orders_charged CHECK (((budget IS NULL) OR (charged <= budget))
 constraint chain_orders_charged_check CHECK ((charged >= (0)::numeric))
 constraint chain_orders_fault_check CHECK ((fault = 'fee_exceeded'::text))
 constraint chain_orders_fee_check CHECK ((fee >= (0)::numeric))
+constraint chain_orders_finite CHECK ((GREATEST(amount, fee, refund, charged, budget) < 'Infinity'::numeric))
 constraint chain_orders_gas CHECK (((gas_block IS NULL) OR (purpose = ANY (ARRAY['withdrawal'::text, 'sweep'::text, 'gas'::text, 'fill'::text]))))
 constraint chain_orders_gas_block_fkey FOREIGN KEY (gas_block) REFERENCES blocks(id)
 constraint chain_orders_gas_held TRIGGER DEFERRABLE INITIALLY DEFERRED
@@ -432,7 +436,7 @@ constraint chain_orders_nonce_check CHECK ((nonce >= 0))
 constraint chain_orders_pkey PRIMARY KEY (id)
 constraint chain_orders_purpose_check CHECK ((purpose = ANY (ARRAY['withdrawal'::text, 'batch'::text, 'sweep'::text, 'cpfp'::text, 'gas'::text, 'deploy'::text, 'fill'::text, 'consolidation'::text, 'recovered'::text])))
 constraint chain_orders_reason TRIGGER DEFERRABLE INITIALLY DEFERRED
-constraint chain_orders_refund CHECK (((refund = (0)::numeric) OR ((height IS NOT NULL) AND succeeded AND ((purpose = 'recovered'::text) OR ((purpose = 'sweep'::text) AND (contract <> ''::text))))))
+constraint chain_orders_refund CHECK (((refund = (0)::numeric) OR ((height IS NOT NULL) AND (succeeded IS TRUE) AND ((purpose = 'recovered'::text) OR ((purpose = 'sweep'::text) AND (contract <> ''::text))))))
 constraint chain_orders_refund_check CHECK ((refund >= (0)::numeric))
 constraint chain_orders_speed_check CHECK ((speed = ANY (ARRAY['slow'::text, 'medium'::text, 'fast'::text])))
 constraint chain_orders_state_check CHECK ((state = ANY (ARRAY['new'::text, 'batched'::text, 'planned'::text, 'signed'::text, 'sent'::text, 'mined'::text, 'done'::text, 'failed'::text, 'dropped'::text, 'canceled'::text])))
@@ -508,6 +512,9 @@ table coins (
   created_at timestamp with time zone not null
 )
 constraint coins_amount_check CHECK ((amount > (0)::numeric))
+constraint coins_finite CHECK ((GREATEST(amount, parent_fee) < 'Infinity'::numeric))
+constraint coins_parent_fee_check CHECK ((parent_fee >= (0)::numeric))
+constraint coins_parent_vsize_check CHECK ((parent_vsize > 0))
 constraint coins_pkey PRIMARY KEY (hash, index, chain, network)
 constraint coins_spender_tries_check CHECK ((spender_tries >= 0))
 constraint coins_spent_once CHECK (((spent_by IS NULL) = (spent_height IS NULL)))
@@ -519,6 +526,7 @@ CREATE INDEX coins_spender_unknown ON coins USING btree (chain, network, spender
 CREATE INDEX coins_spent ON coins USING btree (chain, network, spent_height) WHERE (spent_height IS NOT NULL)
 CREATE INDEX coins_taken ON coins USING btree (chain, network, kept, spent_by) WHERE (kept <> spent_by)
 CREATE INDEX coins_unspent ON coins USING btree (chain, network, hash, index) WHERE (spent_by IS NULL)
+CREATE TRIGGER coins_facts BEFORE UPDATE ON coins FOR EACH ROW WHEN ((((((((old.chain IS DISTINCT FROM new.chain) OR (old.network IS DISTINCT FROM new.network)) OR (old.hash IS DISTINCT FROM new.hash)) OR (old.index IS DISTINCT FROM new.index)) OR (old.address IS DISTINCT FROM new.address)) OR (old.ramp IS DISTINCT FROM new.ramp)) OR (old.amount IS DISTINCT FROM new.amount))) EXECUTE FUNCTION keep_facts()
 CREATE TRIGGER coins_kept BEFORE UPDATE OF kept ON coins FOR EACH ROW WHEN (((old.kept IS NOT NULL) AND (old.kept IS DISTINCT FROM new.kept))) EXECUTE FUNCTION check_kept()
 CREATE TRIGGER coins_seen BEFORE DELETE ON coins FOR EACH ROW WHEN ((old.height IS NOT NULL)) EXECUTE FUNCTION keep_coin()
 CREATE CONSTRAINT TRIGGER coins_unmade AFTER DELETE ON coins DEFERRABLE INITIALLY DEFERRED FOR EACH ROW WHEN ((old.height IS NULL)) EXECUTE FUNCTION check_unmade()
@@ -594,6 +602,7 @@ constraint consolidations_done CHECK (((status <> 'DONE'::text) OR ((fee IS NOT 
 constraint consolidations_estimate_check CHECK ((estimate >= (0)::numeric))
 constraint consolidations_fee CHECK ((fee <= max_fee))
 constraint consolidations_fee_check CHECK ((fee >= (0)::numeric))
+constraint consolidations_finite CHECK ((GREATEST(max_fee, max_fee_rate, amount, estimate, fee) < 'Infinity'::numeric))
 constraint consolidations_max_fee_check CHECK ((max_fee > (0)::numeric))
 constraint consolidations_max_fee_rate_check CHECK ((max_fee_rate > (0)::numeric))
 constraint consolidations_order UNIQUE (order_id)
@@ -605,6 +614,9 @@ constraint consolidations_speed_check CHECK ((speed = ANY (ARRAY['slow'::text, '
 constraint consolidations_status_check CHECK ((status = ANY (ARRAY['PROCESSING'::text, 'DONE'::text, 'FAILED'::text])))
 CREATE INDEX consolidations_account ON consolidations USING btree (account, id)
 CREATE UNIQUE INDEX consolidations_open ON consolidations USING btree (account) WHERE (status = 'PROCESSING'::text)
+CREATE TRIGGER consolidations_begin BEFORE INSERT ON consolidations FOR EACH ROW WHEN (((new.status <> 'PROCESSING'::text) OR (COALESCE(new.hash, (new.fee)::text) IS NOT NULL))) EXECUTE FUNCTION check_consolidation()
+CREATE TRIGGER consolidations_kept BEFORE UPDATE ON consolidations FOR EACH ROW EXECUTE FUNCTION check_consolidation()
+CREATE TRIGGER consolidations_stay BEFORE DELETE OR TRUNCATE ON consolidations FOR EACH STATEMENT EXECUTE FUNCTION refuse_change()
 
 table currencies (
   id uuid not null
@@ -628,13 +640,13 @@ table currencies (
   created_at timestamp with time zone not null
 )
 constraint currencies_account_fkey FOREIGN KEY (account) REFERENCES accounts(id)
-constraint currencies_check CHECK ((scale(trim_scale(supply)) <= decimals))
+constraint currencies_check CHECK (((min_scale(supply) <= decimals) IS TRUE))
 constraint currencies_data_check CHECK ((jsonb_typeof(data) = 'object'::text))
 constraint currencies_decimals_check CHECK (((decimals >= 0) AND (decimals <= 77)))
 constraint currencies_name_check CHECK ((name ~ '^[A-Za-z0-9_-]{2,40}$'::text))
 constraint currencies_name_key UNIQUE (name)
 constraint currencies_pkey PRIMARY KEY (id)
-constraint currencies_rate_check CHECK ((rate > (0)::numeric))
+constraint currencies_rate_check CHECK (((rate > (0)::numeric) AND (rate < 'Infinity'::numeric)))
 constraint currencies_sub_unit_check CHECK ((cardinality(sub_unit) = 2))
 constraint currencies_supply_check CHECK ((supply >= (0)::numeric))
 CREATE INDEX currencies_account ON currencies USING btree (account)
@@ -689,6 +701,7 @@ constraint deposit_apps_seal_check CHECK ((jsonb_typeof(seal) = 'object'::text))
 constraint deposit_apps_status_check CHECK ((status = ANY (ARRAY['PENDING'::text, 'PROCESSING'::text, 'DONE'::text, 'FAILED'::text])))
 CREATE INDEX deposit_apps_destination ON deposit_apps USING btree (destination, id)
 CREATE INDEX deposit_apps_owner ON deposit_apps USING btree (owner, id)
+CREATE TRIGGER deposit_apps_facts BEFORE UPDATE ON deposit_apps FOR EACH ROW WHEN (((((((old.id IS DISTINCT FROM new.id) OR (old.account IS DISTINCT FROM new.account)) OR (old.destination IS DISTINCT FROM new.destination)) OR (old.asset IS DISTINCT FROM new.asset)) OR (old.owner IS DISTINCT FROM new.owner)) OR (new.seal IS DISTINCT FROM old.seal))) EXECUTE FUNCTION keep_facts()
 CREATE TRIGGER deposit_apps_noted AFTER INSERT ON deposit_apps REFERENCING NEW TABLE AS fresh FOR EACH STATEMENT EXECUTE FUNCTION note_new_rows()
 CREATE TRIGGER deposit_apps_noted_change AFTER UPDATE OF id, account, destination, asset, seal, status, owner, deleted_at, created_at ON deposit_apps FOR EACH ROW EXECUTE FUNCTION note_changed_row()
 CREATE TRIGGER deposit_apps_noted_end AFTER DELETE ON deposit_apps FOR EACH ROW EXECUTE FUNCTION note_changed_row()
@@ -745,12 +758,15 @@ table deposits (
   created_at timestamp with time zone not null
 )
 constraint deposits_amount_check CHECK ((amount > (0)::numeric))
+constraint deposits_backed TRIGGER DEFERRABLE INITIALLY DEFERRED
+constraint deposits_brought CHECK ((credited <= amount))
 constraint deposits_confirmations_check CHECK ((confirmations >= 0))
 constraint deposits_credited CHECK (((status = 'CONFIRMED'::text) = (credited IS NOT NULL)))
-constraint deposits_credited_check CHECK ((credited >= (0)::numeric))
+constraint deposits_credited_check CHECK ((credited > (0)::numeric))
+constraint deposits_finite CHECK ((amount < 'Infinity'::numeric))
 constraint deposits_held CHECK (((held IS NULL) OR (status <> 'CONFIRMED'::text)))
 constraint deposits_pkey PRIMARY KEY (id)
-constraint deposits_posted CHECK (((transaction IS NULL) OR (status = 'CONFIRMED'::text)))
+constraint deposits_posted CHECK (((status = 'CONFIRMED'::text) = (transaction IS NOT NULL)))
 constraint deposits_status_check CHECK ((status = ANY (ARRAY['PENDING'::text, 'CONFIRMED'::text, 'ORPHANED'::text])))
 constraint deposits_taken_back TRIGGER DEFERRABLE INITIALLY DEFERRED
 constraint deposits_tries_check CHECK ((tries >= 0))
@@ -777,6 +793,8 @@ CREATE INDEX deposits_sweep ON deposits USING btree (sweep) WHERE (sweep IS NOT 
 CREATE UNIQUE INDEX deposits_transaction ON deposits USING btree (transaction) WHERE (transaction IS NOT NULL)
 CREATE INDEX deposits_unswept ON deposits USING btree (account) WHERE ((status = 'CONFIRMED'::text) AND (sweep IS NULL))
 CREATE INDEX deposits_waiting ON deposits USING btree (account) WHERE (status = 'PENDING'::text)
+CREATE CONSTRAINT TRIGGER deposits_backed AFTER UPDATE ON deposits DEFERRABLE INITIALLY DEFERRED FOR EACH ROW WHEN (((new.status = 'CONFIRMED'::text) AND (new.transaction IS DISTINCT FROM old.transaction))) EXECUTE FUNCTION check_credited()
+CREATE TRIGGER deposits_begin BEFORE INSERT ON deposits FOR EACH ROW WHEN ((new.status <> 'PENDING'::text)) EXECUTE FUNCTION check_deposit()
 CREATE TRIGGER deposits_beneficiary BEFORE INSERT OR UPDATE OF account, address, beneficiary ON deposits FOR EACH ROW EXECUTE FUNCTION name_beneficiary()
 CREATE TRIGGER deposits_booked BEFORE UPDATE ON deposits FOR EACH ROW WHEN (((old.status = 'CONFIRMED'::text) OR (new.status = 'CONFIRMED'::text) OR ((((((((old.chain IS DISTINCT FROM new.chain) OR (old.network IS DISTINCT FROM new.network)) OR (old.hash IS DISTINCT FROM new.hash)) OR (old.index IS DISTINCT FROM new.index)) OR (old.address IS DISTINCT FROM new.address)) OR (old.asset IS DISTINCT FROM new.asset)) OR (old.amount IS DISTINCT FROM new.amount)) OR (old.contract IS DISTINCT FROM new.contract)))) EXECUTE FUNCTION check_deposit()
 CREATE TRIGGER deposits_count_deleted_rows AFTER DELETE ON deposits FOR EACH ROW EXECUTE FUNCTION count_moved_rows()
@@ -817,7 +835,7 @@ constraint displaced_orders_seen CHECK (((seen_hash IS NULL) = (seen_height IS N
 constraint displaced_orders_seen_height_check CHECK ((seen_height >= 0))
 constraint displaced_orders_since_check CHECK ((since >= 0))
 constraint displaced_orders_state_check CHECK ((state = ANY (ARRAY['lost'::text, 'replaced'::text, 'displaced'::text, 'succeeded'::text, 'returned'::text])))
-constraint displaced_orders_told CHECK (((state <> ALL (ARRAY['displaced'::text, 'succeeded'::text])) OR (told = state)))
+constraint displaced_orders_told CHECK (((state <> ALL (ARRAY['displaced'::text, 'succeeded'::text])) OR (NOT (told IS DISTINCT FROM state))))
 constraint displaced_orders_told_at CHECK (((told IS NULL) = (told_at IS NULL)))
 constraint displaced_orders_told_check CHECK ((told = ANY (ARRAY['displaced'::text, 'succeeded'::text, 'returned'::text])))
 CREATE INDEX displaced_orders_due ON displaced_orders USING btree (chain, network, asked_at NULLS FIRST, ((seen_hash IS NOT NULL)), COALESCE(seen_height, lost_height), hash) WHERE ((state = ANY (ARRAY['lost'::text, 'replaced'::text, 'displaced'::text])) AND ((seen_height IS NOT NULL) OR ((state = 'lost'::text) AND (done OR (told = 'succeeded'::text)))))
@@ -923,6 +941,7 @@ CREATE UNIQUE INDEX external_addresses_address ON external_addresses USING btree
 CREATE INDEX external_addresses_owner ON external_addresses USING btree (owner) WHERE (deleted_at IS NULL)
 CREATE INDEX external_addresses_root ON external_addresses USING btree (root) WHERE ((deleted_at IS NULL) AND (root IS NOT NULL))
 CREATE INDEX external_addresses_text ON external_addresses USING btree (address) WHERE (deleted_at IS NULL)
+CREATE TRIGGER external_addresses_facts BEFORE UPDATE ON external_addresses FOR EACH ROW WHEN (((((((old.id IS DISTINCT FROM new.id) OR (old.account IS DISTINCT FROM new.account)) OR (old.chain IS DISTINCT FROM new.chain)) OR (old.network IS DISTINCT FROM new.network)) OR (old.address IS DISTINCT FROM new.address)) OR (old.since IS DISTINCT FROM new.since))) EXECUTE FUNCTION keep_facts()
 CREATE TRIGGER external_addresses_noted AFTER INSERT ON external_addresses REFERENCING NEW TABLE AS fresh FOR EACH STATEMENT EXECUTE FUNCTION note_new_rows()
 CREATE TRIGGER external_addresses_noted_change AFTER UPDATE OF id, account, chain, network, address, currency, since, owner, paused_at, deleted_at, created_at ON external_addresses FOR EACH ROW EXECUTE FUNCTION note_changed_row()
 CREATE TRIGGER external_addresses_noted_end AFTER DELETE ON external_addresses FOR EACH ROW EXECUTE FUNCTION note_changed_row()
@@ -980,6 +999,7 @@ table fee_quotes (
   least numeric(78,0) not null
   quoted_at timestamp with time zone not null
 )
+constraint fee_quotes_amounts CHECK (((LEAST(base, per_input, per_payment, "least") >= (0)::numeric) AND (GREATEST(base, per_input, per_payment, "least") < 'Infinity'::numeric)))
 constraint fee_quotes_pkey PRIMARY KEY (chain, network, contract, speed)
 constraint fee_quotes_speed_check CHECK ((speed = ANY (ARRAY['slow'::text, 'medium'::text, 'fast'::text])))
 
@@ -1011,11 +1031,13 @@ table fungible_tokens (
 )
 constraint fungible_tokens_data_check CHECK ((jsonb_typeof(data) = 'object'::text))
 constraint fungible_tokens_decimals_check CHECK (((decimals >= 0) AND (decimals <= 30)))
+constraint fungible_tokens_deployed CHECK (((status <> 'deployed'::text) OR (contract IS NOT NULL)))
+constraint fungible_tokens_fee_check CHECK (((fee >= (0)::numeric) AND (fee < 'Infinity'::numeric)))
 constraint fungible_tokens_issuer_rights_check CHECK ((jsonb_typeof(issuer_rights) = 'object'::text))
 constraint fungible_tokens_pkey PRIMARY KEY (id)
 constraint fungible_tokens_registered CHECK (((status <> 'registered'::text) OR ((contract IS NOT NULL) AND (currency IS NOT NULL))))
 constraint fungible_tokens_status_check CHECK ((status = ANY (ARRAY['pending'::text, 'deployed'::text, 'registered'::text, 'failed'::text])))
-constraint fungible_tokens_supply_check CHECK ((supply >= (0)::numeric))
+constraint fungible_tokens_supply_check CHECK (((supply >= (0)::numeric) AND (supply < 'Infinity'::numeric)))
 CREATE UNIQUE INDEX fungible_tokens_contract ON fungible_tokens USING btree (chain, network, contract) WHERE ((contract IS NOT NULL) AND (status <> 'failed'::text))
 CREATE INDEX fungible_tokens_currency ON fungible_tokens USING btree (currency) WHERE (currency IS NOT NULL)
 CREATE INDEX fungible_tokens_likeness_i ON fungible_tokens USING btree (name_likeness(symbol, 'I'::text)) WHERE ((NOT external) AND (status = ANY (ARRAY['pending'::text, 'deployed'::text])))
@@ -1026,6 +1048,7 @@ CREATE UNIQUE INDEX fungible_tokens_symbol ON fungible_tokens USING btree (symbo
 CREATE TRIGGER fungible_tokens_backing AFTER INSERT OR UPDATE OF supply, currency, status ON fungible_tokens FOR EACH ROW EXECUTE FUNCTION check_token_supply()
 CREATE TRIGGER fungible_tokens_begin BEFORE INSERT ON fungible_tokens FOR EACH ROW EXECUTE FUNCTION check_token_new()
 CREATE TRIGGER fungible_tokens_differ BEFORE INSERT ON fungible_tokens FOR EACH ROW EXECUTE FUNCTION tokens_differ()
+CREATE TRIGGER fungible_tokens_kept BEFORE UPDATE ON fungible_tokens FOR EACH ROW EXECUTE FUNCTION check_token_kept()
 CREATE TRIGGER fungible_tokens_noted AFTER INSERT ON fungible_tokens REFERENCING NEW TABLE AS fresh FOR EACH STATEMENT EXECUTE FUNCTION note_new_rows()
 CREATE TRIGGER fungible_tokens_noted_change AFTER UPDATE OF id, account, chain, network, name, symbol, supply, decimals, currency, contract, status, hash, fee, order_id, external, since, freeze_authority, issuer_rights, owner, deleted_at, created_at ON fungible_tokens FOR EACH ROW EXECUTE FUNCTION note_changed_row()
 CREATE TRIGGER fungible_tokens_noted_end AFTER DELETE ON fungible_tokens FOR EACH ROW EXECUTE FUNCTION note_changed_row()
@@ -1037,6 +1060,7 @@ table holder_losses (
   day date not null
   lost numeric not null
 )
+constraint holder_losses_lost_check CHECK (((lost > '-Infinity'::numeric) AND (lost < 'Infinity'::numeric)))
 constraint holder_losses_pkey PRIMARY KEY (holder, asset, testnet, day)
 CREATE TRIGGER holder_losses_kin AFTER INSERT OR UPDATE ON holder_losses FOR EACH ROW EXECUTE FUNCTION note_kin_loss()
 
@@ -1054,6 +1078,7 @@ table hourly_flows (
 constraint hourly_flows_amount_check CHECK ((amount > (0)::numeric))
 constraint hourly_flows_count_check CHECK ((count > 0))
 constraint hourly_flows_direction CHECK ((direction = ANY (ARRAY['in'::text, 'out'::text, 'inside'::text])))
+constraint hourly_flows_finite CHECK ((GREATEST(amount, value) < 'Infinity'::numeric))
 constraint hourly_flows_hour CHECK ((mod(EXTRACT(epoch FROM hour), (3600)::numeric) = (0)::numeric))
 constraint hourly_flows_pkey PRIMARY KEY (testnet, hour, asset, type, direction, currency)
 constraint hourly_flows_value CHECK (((currency <> ''::text) OR (value = (0)::numeric)))
@@ -1174,6 +1199,7 @@ table kin_losses (
   day date not null
   lost numeric not null
 )
+constraint kin_losses_lost_check CHECK (((lost > '-Infinity'::numeric) AND (lost < 'Infinity'::numeric)))
 constraint kin_losses_pkey PRIMARY KEY (root, asset, testnet, day)
 
 table leases (
@@ -1324,6 +1350,7 @@ table nonces (
 constraint nonces_floor_check CHECK ((floor >= 0))
 constraint nonces_next_check CHECK ((next >= 0))
 constraint nonces_pkey PRIMARY KEY (chain, network, address)
+constraint nonces_raised CHECK ((floor <= next))
 CREATE TRIGGER nonces_step BEFORE INSERT OR UPDATE ON nonces FOR EACH ROW EXECUTE FUNCTION check_nonce()
 
 table notes (
@@ -1363,7 +1390,8 @@ table onchain_balances (
   nonce bigint
   seen_at timestamp with time zone not null
 )
-constraint onchain_balances_amount_check CHECK ((amount >= (0)::numeric))
+constraint onchain_balances_amount_check CHECK (((amount >= (0)::numeric) AND (amount < 'Infinity'::numeric)))
+constraint onchain_balances_nonce_check CHECK ((nonce >= 0))
 constraint onchain_balances_pkey PRIMARY KEY (chain, network, address, contract)
 CREATE TRIGGER onchain_balances_served BEFORE INSERT ON onchain_balances FOR EACH ROW EXECUTE FUNCTION check_served_chain()
 
@@ -1406,6 +1434,7 @@ constraint order_attempts_borne_by_check CHECK ((borne_by = ANY (ARRAY['sender':
 constraint order_attempts_bounded CHECK (((raw IS NULL) OR (cardinality(inputs) > 0) OR (expires IS NOT NULL) OR (plan = '{}'::text)))
 constraint order_attempts_dropped CHECK ((dropped = (proof IS NOT NULL)))
 constraint order_attempts_expires CHECK (((expires IS NULL) OR ((((expires ->> 'height'::text))::bigint IS NULL) <> (((expires ->> 'time'::text))::bigint IS NULL))))
+constraint order_attempts_fee_check CHECK (((fee >= (0)::numeric) AND (fee < 'Infinity'::numeric)))
 constraint order_attempts_late CHECK (((NOT late) OR (seen_height IS NOT NULL) OR (late_order_id IS NOT NULL)))
 constraint order_attempts_late_order CHECK (((late_order_id IS NULL) OR (late AND (late_order_id <> order_id))))
 constraint order_attempts_late_order_id_fkey FOREIGN KEY (late_order_id) REFERENCES chain_orders(id)
@@ -1415,7 +1444,7 @@ constraint order_attempts_proof CHECK ((((proof = 'consumed'::text) IS NOT TRUE)
 constraint order_attempts_proof_check CHECK ((proof = ANY (ARRAY['consumed'::text, 'expired'::text, 'orphaned'::text, 'unsigned'::text])))
 constraint order_attempts_proof_height_check CHECK ((proof_height >= 0))
 constraint order_attempts_proof_reached_check CHECK ((proof_reached >= 0))
-constraint order_attempts_reached CHECK (((proof_reached IS NULL) OR (proof = 'expired'::text)))
+constraint order_attempts_reached CHECK (((proof_reached IS NULL) OR (NOT (proof IS DISTINCT FROM 'expired'::text))))
 constraint order_attempts_seen CHECK ((seen_height >= 0))
 constraint order_attempts_sent CHECK (((sent_at IS NULL) OR (raw IS NOT NULL)))
 constraint order_attempts_signed CHECK (((hash IS NULL) = (raw IS NULL)))
@@ -1564,6 +1593,7 @@ table ramp_costs (
 )
 constraint ramp_costs_charged_check CHECK ((charged >= (0)::numeric))
 constraint ramp_costs_cost_check CHECK ((cost >= (0)::numeric))
+constraint ramp_costs_finite CHECK ((GREATEST(cost, charged) < 'Infinity'::numeric))
 constraint ramp_costs_pkey PRIMARY KEY (ramp, day, contract)
 
 table ramp_transfer_transitions (
@@ -1631,6 +1661,7 @@ constraint ramp_transfers_exchange_network_check CHECK (((length(exchange_networ
 constraint ramp_transfers_expected_address_check CHECK (((length(expected_address) >= 1) AND (length(expected_address) <= 200)))
 constraint ramp_transfers_external_ramp_fkey FOREIGN KEY (external_ramp) REFERENCES external_ramps(id)
 constraint ramp_transfers_failed CHECK (((state = 'failed'::text) = (error IS NOT NULL)))
+constraint ramp_transfers_finite CHECK ((GREATEST(value, offered_fee, max_fee, exchange_amount, exchange_fee) < 'Infinity'::numeric))
 constraint ramp_transfers_hash_check CHECK (((length(hash) >= 1) AND (length(hash) <= 200)))
 constraint ramp_transfers_kind_check CHECK ((kind = ANY (ARRAY['deposit'::text, 'withdraw'::text])))
 constraint ramp_transfers_max_fee_check CHECK ((max_fee >= (0)::numeric))
@@ -1680,6 +1711,7 @@ constraint ramps_pkey PRIMARY KEY (account)
 constraint ramps_quarantined_check CHECK ((jsonb_typeof(quarantined) = 'object'::text))
 constraint ramps_reserved_check CHECK ((reserved >= 0))
 CREATE TRIGGER ramps_doubt AFTER UPDATE OF quarantined ON ramps FOR EACH ROW WHEN (((old.quarantined IS NULL) AND (new.quarantined IS NOT NULL))) EXECUTE FUNCTION doubt_ramp_transfers()
+CREATE TRIGGER ramps_facts BEFORE UPDATE ON ramps FOR EACH ROW WHEN (((((old.account IS DISTINCT FROM new.account) OR (old.chain IS DISTINCT FROM new.chain)) OR (old.network IS DISTINCT FROM new.network)) OR ((old.next_index > 0) AND (new.number <> old.number)) OR ((old.xpub IS NOT NULL) AND (new.xpub IS DISTINCT FROM old.xpub)))) EXECUTE FUNCTION keep_facts()
 CREATE TRIGGER ramps_index BEFORE UPDATE ON ramps FOR EACH ROW WHEN ((new.next_index < old.next_index)) EXECUTE FUNCTION keep_index()
 CREATE TRIGGER ramps_noted AFTER INSERT ON ramps REFERENCING NEW TABLE AS fresh FOR EACH STATEMENT EXECUTE FUNCTION note_new_rows()
 CREATE TRIGGER ramps_noted_change AFTER UPDATE OF account, chain, network, number, xpub, quarantined, created_at ON ramps FOR EACH ROW EXECUTE FUNCTION note_changed_row()
@@ -1697,7 +1729,7 @@ table rates (
   updated_at timestamp with time zone not null
 )
 constraint rates_pkey PRIMARY KEY (base, currency)
-constraint rates_rate_check CHECK ((rate > (0)::numeric))
+constraint rates_rate_check CHECK (((rate > (0)::numeric) AND (rate < 'Infinity'::numeric)))
 
 table rescans (
   id uuid not null
@@ -1839,6 +1871,7 @@ table solvency (
 )
 constraint solvency_covered CHECK (((NOT solvent) OR ((((assets - pending) - sending) >= liabilities) AND (drift >= (0)::numeric))))
 constraint solvency_drift CHECK ((drift = ((((assets - pending) - sending) - liabilities) - fees)))
+constraint solvency_finite CHECK (((GREATEST(assets, liabilities, fees, pending, sending) < 'Infinity'::numeric) AND (LEAST(assets, liabilities, fees, pending, sending) > '-Infinity'::numeric)))
 constraint solvency_missing CHECK ((stopped OR (drift >= (0)::numeric)))
 constraint solvency_pkey PRIMARY KEY (asset, testnet)
 constraint solvency_ramps_check CHECK ((jsonb_typeof(ramps) = 'array'::text))
@@ -1859,6 +1892,7 @@ table solvency_samples (
   position uuid
 )
 constraint solvency_samples_drift CHECK ((drift = ((((assets - pending) - sending) - liabilities) - fees)))
+constraint solvency_samples_finite CHECK (((GREATEST(assets, liabilities, fees, pending, sending) < 'Infinity'::numeric) AND (LEAST(assets, liabilities, fees, pending, sending) > '-Infinity'::numeric)))
 constraint solvency_samples_pkey PRIMARY KEY (asset, testnet, checked_at)
 CREATE INDEX solvency_samples_old ON solvency_samples USING btree (hourly, checked_at)
 
@@ -1923,6 +1957,7 @@ constraint sweeps_arrived_check CHECK ((arrived >= (0)::numeric))
 constraint sweeps_borne_check CHECK ((borne >= (0)::numeric))
 constraint sweeps_check CHECK (((NOT beside) OR (state = ANY (ARRAY['sweeping'::text, 'done'::text, 'failed'::text]))))
 constraint sweeps_fee_check CHECK ((fee >= (0)::numeric))
+constraint sweeps_finite CHECK ((GREATEST(amount, arrived, fee, ahead, borne) < 'Infinity'::numeric))
 constraint sweeps_pkey PRIMARY KEY (id)
 constraint sweeps_state_check CHECK ((state = ANY (ARRAY['new'::text, 'waiting'::text, 'topping'::text, 'topped'::text, 'sweeping'::text, 'done'::text, 'failed'::text])))
 constraint sweeps_strikes_check CHECK ((strikes >= 0))
@@ -1932,6 +1967,7 @@ CREATE INDEX sweeps_ended ON sweeps USING btree (account, id) WHERE (state = ANY
 CREATE INDEX sweeps_open ON sweeps USING btree (chain, network, id) WHERE (state <> ALL (ARRAY['done'::text, 'failed'::text]))
 CREATE INDEX sweeps_ramp ON sweeps USING btree (ramp) WHERE (state <> ALL (ARRAY['done'::text, 'failed'::text]))
 CREATE INDEX sweeps_recent ON sweeps USING btree (chain, network, updated_at)
+CREATE TRIGGER sweeps_kept BEFORE INSERT OR UPDATE OF id, account, ramp, chain, network, beside, state, order_id, gas_order, arrived, fee ON sweeps FOR EACH ROW EXECUTE FUNCTION check_sweep()
 CREATE TRIGGER sweeps_owed AFTER UPDATE ON sweeps FOR EACH ROW WHEN (((new.ahead > (0)::numeric) OR (new.borne > (0)::numeric))) EXECUTE FUNCTION check_sweep_owed()
 
 table token_proofs (
@@ -2080,6 +2116,7 @@ table unexplained_gains (
   retry_at timestamp with time zone not null
   created_at timestamp with time zone not null
 )
+constraint unexplained_gains_finite CHECK ((GREATEST(gained, found) < 'Infinity'::numeric))
 constraint unexplained_gains_found_check CHECK ((found >= (0)::numeric))
 constraint unexplained_gains_gained_check CHECK ((gained > (0)::numeric))
 constraint unexplained_gains_pkey PRIMARY KEY (chain, network, address, contract, height)
@@ -2102,7 +2139,7 @@ table unmatched_deposits (
   block bigint not null
   created_at timestamp with time zone not null
 )
-constraint unmatched_deposits_amount_base_check CHECK ((amount_base > (0)::numeric))
+constraint unmatched_deposits_amount_base_check CHECK (((amount_base > (0)::numeric) AND (amount_base < 'Infinity'::numeric)))
 constraint unmatched_deposits_pkey PRIMARY KEY (id)
 CREATE INDEX unmatched_deposits_address ON unmatched_deposits USING btree (address, chain, network, id)
 CREATE INDEX unmatched_deposits_block ON unmatched_deposits USING btree (chain, network, block)
@@ -2299,10 +2336,12 @@ constraint withdrawals_cost_check CHECK ((cost >= (0)::numeric))
 constraint withdrawals_covered TRIGGER DEFERRABLE INITIALLY DEFERRED
 constraint withdrawals_data_check CHECK ((jsonb_typeof(data) = 'object'::text))
 constraint withdrawals_fee_check CHECK ((fee >= (0)::numeric))
+constraint withdrawals_finite CHECK ((GREATEST(charged, max_fee, gas, cost) < 'Infinity'::numeric))
 constraint withdrawals_found_done CHECK (((found_order_id IS NULL) OR (status = 'DONE'::text)))
 constraint withdrawals_found_order_id_fkey FOREIGN KEY (found_order_id) REFERENCES chain_orders(id)
 constraint withdrawals_found_payment_check CHECK ((found_payment >= 0))
 constraint withdrawals_found_whole CHECK (((found_order_id IS NULL) = (found_payment IS NULL)))
+constraint withdrawals_funded CHECK (((transaction IS NULL) = (account = ramp)))
 constraint withdrawals_gas CHECK (((gas_asset IS NULL) = (gas IS NULL)))
 constraint withdrawals_gas_check CHECK ((gas >= (0)::numeric))
 constraint withdrawals_history_check CHECK ((jsonb_typeof(history) = 'array'::text))
@@ -2332,7 +2371,8 @@ CREATE INDEX withdrawals_processing ON withdrawals USING btree (account) WHERE (
 CREATE INDEX withdrawals_processing_asset ON withdrawals USING btree (asset) WHERE (status = 'PROCESSING'::text)
 CREATE INDEX withdrawals_ramp ON withdrawals USING btree (ramp, id) WHERE (status = 'PROCESSING'::text)
 CREATE INDEX withdrawals_sponsored ON withdrawals USING btree (sender, created_at) WHERE sponsored
-CREATE INDEX withdrawals_transaction ON withdrawals USING btree (transaction) WHERE (transaction IS NOT NULL)
+CREATE UNIQUE INDEX withdrawals_transaction ON withdrawals USING btree (transaction) WHERE (transaction IS NOT NULL)
+CREATE TRIGGER withdrawals_begin BEFORE INSERT ON withdrawals FOR EACH ROW WHEN (((new.status <> 'PROCESSING'::text) OR (new.surcharge <> (0)::numeric) OR (COALESCE(new.hash, (new.height)::text, (new.cost)::text) IS NOT NULL))) EXECUTE FUNCTION check_withdrawal()
 CREATE TRIGGER withdrawals_count_new_rows AFTER INSERT ON withdrawals REFERENCING NEW TABLE AS fresh FOR EACH STATEMENT EXECUTE FUNCTION count_new_rows()
 CREATE CONSTRAINT TRIGGER withdrawals_covered AFTER INSERT OR UPDATE OF charged, block, status ON withdrawals DEFERRABLE INITIALLY DEFERRED FOR EACH ROW WHEN ((new.status = 'PROCESSING'::text)) EXECUTE FUNCTION check_withdrawal_covered()
 CREATE TRIGGER withdrawals_ended BEFORE UPDATE ON withdrawals FOR EACH ROW EXECUTE FUNCTION check_withdrawal()
@@ -2354,7 +2394,7 @@ table write_offs (
   created_at timestamp with time zone not null
 )
 constraint write_offs_amount_check CHECK ((amount > (0)::numeric))
-constraint write_offs_drift CHECK ((amount <= (- drift)))
+constraint write_offs_drift CHECK (((amount <= (- drift)) AND (drift < (0)::numeric) AND (drift > '-Infinity'::numeric)))
 constraint write_offs_pkey PRIMARY KEY (transaction)
 CREATE INDEX write_offs_asset ON write_offs USING btree (asset, testnet, transaction)
 CREATE TRIGGER write_offs_append_only BEFORE DELETE OR UPDATE OR TRUNCATE ON write_offs FOR EACH STATEMENT EXECUTE FUNCTION refuse_change()
@@ -2619,8 +2659,8 @@ declare
     when not new.decimals between 0 and 77 then 'decimals'
     when not new.currency_places between 0 and 18 then 'currency_places'
     when not jsonb_typeof(new.data) = 'object' then 'data'
-    when not new.blocked >= 0 then 'blocked'
-    when not (new.type <> 'deposit' or new.blocked = 0) then 'unblocked'
+    when (new.blocked >= 0 and min_scale(new.blocked) <= new.decimals) is not true then 'blocked'
+    when not (new.type not in ('deposit', 'system') or new.blocked = 0) then 'unblocked'
     when not (new.linked = 0 or new.linked > 0 and new.type = 'virtual') then 'linked'
     when not new.system in ('world', 'fees') or (new.type = 'system') <> (new.system is not null) then 'system'
     when not (new.type = 'system' or new.holder is not null and new.owner is not null) then 'held'
@@ -2792,6 +2832,33 @@ begin
   return null;
 end $function$;
 
+CREATE OR REPLACE FUNCTION check_belonging()
+ RETURNS trigger
+ LANGUAGE plpgsql
+ SET search_path TO 'realm', 'pg_temp'
+AS $function$
+begin
+  if not exists (select from users u where u.id = new.owner) or not exists (select from identities i where i.id = new.holder) then
+    raise exception 'account % belongs to nobody', new.id
+      using errcode = 'foreign_key_violation', constraint = 'accounts_belong';
+  end if;
+  return null;
+end $function$;
+
+CREATE OR REPLACE FUNCTION check_captured()
+ RETURNS trigger
+ LANGUAGE plpgsql
+ SET search_path TO 'realm', 'pg_temp'
+AS $function$
+begin
+  if not exists (select from transactions t where t.id = new.transaction
+      and (t.type, t.source, t.amount) = ('capture', new.account, new.captured)) then
+    raise exception 'no transaction captures block %', new.id
+      using errcode = 'check_violation', constraint = 'blocks_paid';
+  end if;
+  return null;
+end $function$;
+
 CREATE OR REPLACE FUNCTION check_charge_blocked()
  RETURNS trigger
  LANGUAGE plpgsql
@@ -2807,6 +2874,37 @@ begin
       where o.id = new.reference_id and b.status <> 'OPEN' and o.state not in ('done', 'failed', 'dropped', 'canceled')) then
     raise exception 'the budget of an order stays blocked until it has ended'
       using errcode = 'check_violation', constraint = 'blocks_serving';
+  end if;
+  return null;
+end $function$;
+
+CREATE OR REPLACE FUNCTION check_consolidation()
+ RETURNS trigger
+ LANGUAGE plpgsql
+ SET search_path TO 'realm', 'pg_temp'
+AS $function$
+begin
+  if (new.id, new.account, new.chain, new.network, new.address, new.asset, new.order_id, new.owner, new.estimate)
+      is distinct from (old.id, old.account, old.chain, old.network, old.address, old.asset, old.order_id, old.owner, old.estimate)
+    or old.status <> 'PROCESSING' and (new.status, new.amount, new.fee, new.max_fee, new.max_fee_rate)
+      is distinct from (old.status, old.amount, old.fee, old.max_fee, old.max_fee_rate) then
+    raise exception 'consolidation % has ended, or is another', old.id
+      using errcode = 'check_violation', constraint = 'consolidations_kept';
+  end if;
+  return new;
+end $function$;
+
+CREATE OR REPLACE FUNCTION check_credited()
+ RETURNS trigger
+ LANGUAGE plpgsql
+ SET search_path TO 'realm', 'pg_temp'
+AS $function$
+begin
+  if exists (select from deposits d where d.id = new.id and d.transaction = new.transaction)
+      and not exists (select from transactions t where t.id = new.transaction
+        and (t.type, t.destination, t.amount) = ('deposit', new.account, new.credited)) then
+    raise exception 'transaction % does not credit deposit %', new.transaction, new.id
+      using errcode = 'check_violation', constraint = 'deposits_backed';
   end if;
   return null;
 end $function$;
@@ -2843,7 +2941,9 @@ AS $function$
 declare
   fault text;
 begin
-  if tg_op = 'DELETE' then
+  if tg_op = 'INSERT' then
+    fault := 'begins as pending';
+  elsif tg_op = 'DELETE' then
     fault := 'was booked';
   elsif (new.chain, new.network, new.hash, new.index, new.address, new.asset, new.amount)
       is distinct from (old.chain, old.network, old.hash, old.index, old.address, old.asset, old.amount)
@@ -2859,7 +2959,6 @@ begin
   elsif new.status = 'CONFIRMED' then
     fault := case
       when new.block is null then 'is in no block'
-      when new.credited > new.amount then 'brought less'
       when exists (select from addresses o where (o.chain, o.network, o.address) = (new.chain, new.network, new.address)
           and not is_derived(o.address, o.derivation_key, o.ramp))
         then 'came to an address that no worker has derived'
@@ -2874,7 +2973,7 @@ begin
     end;
   end if;
   if fault is not null then
-    raise exception 'deposit % %', old.id, fault using errcode = 'check_violation', constraint = 'deposits_booked';
+    raise exception 'deposit % %', coalesce(old.id, new.id), fault using errcode = 'check_violation', constraint = 'deposits_booked';
   end if;
   return new;
 end $function$;
@@ -3033,7 +3132,7 @@ begin
     when (new.id, new.chain, new.network, new.ramp, new.purpose, new.sender, new.request, new.contract)
         is distinct from
         (old.id, old.chain, old.network, old.ramp, old.purpose, old.sender, old.request, old.contract)
-      or new.reference_id is distinct from old.reference_id
+      or new.reference_id is distinct from old.reference_id or new.budget_contract is distinct from old.budget_contract
       then 'cannot be for something else'
     when new.schedule_version < old.schedule_version then 'cannot have a lower schedule version'
     when new.sped_up_at is distinct from old.sped_up_at
@@ -3294,6 +3393,36 @@ begin
   return new;
 end $function$;
 
+CREATE OR REPLACE FUNCTION check_sweep()
+ RETURNS trigger
+ LANGUAGE plpgsql
+ SET search_path TO 'realm', 'pg_temp'
+AS $function$
+declare
+  fault text;
+begin
+  fault := case
+    when tg_op = 'INSERT' and (new.state in ('done', 'failed') or new.ahead <> 0 or new.borne <> 0
+        or num_nonnulls(new.amount, new.arrived, new.fee) > 0)
+      then 'begins with nothing carried'
+    when tg_op = 'UPDATE' and (new.id, new.account, new.ramp, new.chain, new.network, new.beside)
+        is distinct from (old.id, old.account, old.ramp, old.chain, old.network, old.beside)
+      then 'stays that of its account'
+    when tg_op = 'UPDATE' and old.state in ('done', 'failed')
+        and (new.state, new.order_id, new.arrived, new.fee) is distinct from (old.state, old.order_id, old.arrived, old.fee)
+      then 'has ended'
+    when new.order_id is not null and not exists (select from chain_orders o where o.id = new.order_id
+        and (o.purpose, o.reference_id, o.ramp, o.chain, o.network) = ('sweep', new.id, new.ramp, new.chain, new.network))
+      or new.gas_order is not null and not exists (select from chain_orders o where o.id = new.gas_order
+        and (o.purpose, o.reference_id, o.ramp, o.chain, o.network) = ('gas', new.id, new.ramp, new.chain, new.network))
+      then 'has another''s order'
+  end;
+  if fault is not null then
+    raise exception 'sweep % %', new.id, fault using errcode = 'check_violation', constraint = 'sweeps_kept';
+  end if;
+  return new;
+end $function$;
+
 CREATE OR REPLACE FUNCTION check_sweep_owed()
  RETURNS trigger
  LANGUAGE plpgsql
@@ -3323,6 +3452,23 @@ begin
       using errcode = 'check_violation', constraint = 'deposits_taken_back';
   end if;
   return null;
+end $function$;
+
+CREATE OR REPLACE FUNCTION check_token_kept()
+ RETURNS trigger
+ LANGUAGE plpgsql
+ SET search_path TO 'realm', 'pg_temp'
+AS $function$
+begin
+  if (new.id, new.account, new.chain, new.network, new.symbol, new.decimals, new.supply, new.external, new.owner)
+      is distinct from (old.id, old.account, old.chain, old.network, old.symbol, old.decimals, old.supply, old.external, old.owner)
+    or old.contract is not null and new.contract is distinct from old.contract
+    or old.currency is not null and new.currency is distinct from old.currency
+    or new.status <> old.status and (old.status, new.status) not in
+      (('pending', 'deployed'), ('pending', 'failed'), ('deployed', 'registered')) then
+    raise exception 'token % is another', old.id using errcode = 'check_violation', constraint = 'fungible_tokens_kept';
+  end if;
+  return new;
 end $function$;
 
 CREATE OR REPLACE FUNCTION check_token_new()
@@ -3396,10 +3542,12 @@ AS $function$
 declare
   fault text;
 begin
-  if (old.account, old.ramp, old.chain, old.network, old.sender, old.destination, old.asset, old.value, old.amount,
+  if tg_op = 'INSERT' then
+    fault := 'begins as asked for';
+  elsif (old.account, old.ramp, old.chain, old.network, old.sender, old.destination, old.asset, old.value, old.amount,
       old.paid_by, old.order_id) is distinct from (new.account, new.ramp, new.chain, new.network, new.sender,
       new.destination, new.asset, new.value, new.amount, new.paid_by, new.order_id)
-      or new.contract is distinct from old.contract then
+      or new.contract is distinct from old.contract or new.transaction is distinct from old.transaction then
     fault := 'stays what was asked for';
   elsif new.max_fee is distinct from old.max_fee and (new.max_fee > old.max_fee) is not true then
     fault := 'keeps the bound of its fees, unless that is raised';
@@ -3440,6 +3588,11 @@ begin
         and (b.reference_id, b.account, b.amount) = (w.id, w.ramp, w.charged)))) then
     raise exception 'withdrawal % is not covered', new.id
       using errcode = 'check_violation', constraint = 'withdrawals_covered';
+  end if;
+  if tg_op = 'INSERT' and new.transaction is not null and not exists (select from transactions t where t.id = new.transaction
+      and (t.type, t.source, t.destination, t.amount) = ('withdrawal', new.account, new.ramp, new.charged)) then
+    raise exception 'no transaction brought the charge of withdrawal % to its ramp', new.id
+      using errcode = 'check_violation', constraint = 'withdrawals_funded';
   end if;
   return null;
 end $function$;

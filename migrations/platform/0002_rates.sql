@@ -7,7 +7,7 @@
 create table rates (
   base text not null,
   currency text not null,
-  rate numeric not null check (rate > 0),
+  rate numeric not null check (rate > 0 and rate < 'infinity'),
   source text not null,
   owner uuid,
   updated_at timestamptz not null,

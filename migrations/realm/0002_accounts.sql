@@ -37,7 +37,8 @@ create table accounts (
   data jsonb not null default '{}',
   error jsonb,
   constraint accounts_covered check (total >= blocked + linked or type = 'system'),
-  constraint accounts_scale check (scale(trim_scale(total)) <= decimals)
+  -- Infinity and NaN, which is greater than any number, have no scale; and a check passes where it is null.
+  constraint accounts_scale check ((min_scale(total) <= decimals) is true)
 ) with (fillfactor = 80, autovacuum_vacuum_scale_factor = 0.05);
 create index accounts_owner on accounts (owner, id);
 create index accounts_reference on accounts (reference, owner) where reference is not null and deleted_at is null;
@@ -64,8 +65,8 @@ declare
     when not new.decimals between 0 and 77 then 'decimals'
     when not new.currency_places between 0 and 18 then 'currency_places'
     when not jsonb_typeof(new.data) = 'object' then 'data'
-    when not new.blocked >= 0 then 'blocked'
-    when not (new.type <> 'deposit' or new.blocked = 0) then 'unblocked'
+    when (new.blocked >= 0 and min_scale(new.blocked) <= new.decimals) is not true then 'blocked'
+    when not (new.type not in ('deposit', 'system') or new.blocked = 0) then 'unblocked'
     when not (new.linked = 0 or new.linked > 0 and new.type = 'virtual') then 'linked'
     when not new.system in ('world', 'fees') or (new.type = 'system') <> (new.system is not null) then 'system'
     when not (new.type = 'system' or new.holder is not null and new.owner is not null) then 'held'
@@ -110,6 +111,19 @@ create trigger accounts_facts
     or (old.type <> 'virtual' and old.ramp is distinct from new.ramp))
   execute function keep_facts();
 
+-- An account belongs to a user and holds the value of an identity, which both stay for ever. No foreign keys: each
+-- posting would ask whether the update of a balance concerns them.
+create function check_belonging() returns trigger language plpgsql as $$
+begin
+  if not exists (select from users u where u.id = new.owner) or not exists (select from identities i where i.id = new.holder) then
+    raise exception 'account % belongs to nobody', new.id
+      using errcode = 'foreign_key_violation', constraint = 'accounts_belong';
+  end if;
+  return null;
+end $$;
+create trigger accounts_belong after insert on accounts
+  for each row when (new.type <> 'system') execute function check_belonging();
+
 create table aliases (
   id uuid primary key,
   alias text not null unique check (length(alias) between 1 and 200),
@@ -148,7 +162,7 @@ create table currencies (
   supply numeric not null default 0 check (supply >= 0),
   decimals smallint not null check (decimals between 0 and 77),
   base text,
-  rate numeric check (rate > 0),
+  rate numeric check (rate > 0 and rate < 'infinity'),
   currency text not null,
   country text not null,
   symbol text,
@@ -162,7 +176,7 @@ create table currencies (
   deleted_at timestamptz,
   updated_at timestamptz,
   created_at timestamptz not null,
-  check (scale(trim_scale(supply)) <= decimals)
+  check ((min_scale(supply) <= decimals) is true)
 );
 create index currencies_owner on currencies (owner, id);
 create index currencies_account on currencies (account);
@@ -237,7 +251,7 @@ create index currency_issues_currency on currency_issues (currency, transaction)
 create table rates (
   base text not null,
   currency text not null,
-  rate numeric not null check (rate > 0),
+  rate numeric not null check (rate > 0 and rate < 'infinity'),
   source text not null,
   owner uuid,
   updated_at timestamptz not null,

@@ -27,7 +27,7 @@ create table blocks (
   constraint blocks_closed check ((status = 'OPEN') = (closed_at is null))
 );
 create index blocks_account on blocks (account, id);
-create index blocks_transaction on blocks (transaction) where transaction is not null;
+create unique index blocks_transaction on blocks (transaction) where transaction is not null;
 create index blocks_expiry on blocks (expires_at) where status = 'OPEN' and expires_at is not null;
 comment on column blocks.reference_id is
   'The withdrawal or chain order that this block was made for; users can neither release nor capture it. Null for a block of a user.';
@@ -190,7 +190,8 @@ create table hourly_flows (
   primary key (testnet, hour, asset, type, direction, currency),
   constraint hourly_flows_hour check (mod(extract(epoch from hour), 3600) = 0),
   constraint hourly_flows_direction check (direction in ('in', 'out', 'inside')),
-  constraint hourly_flows_value check (currency <> '' or value = 0)
+  constraint hourly_flows_value check (currency <> '' or value = 0),
+  constraint hourly_flows_finite check (greatest(amount, value) < 'infinity')
 ) with (fillfactor = 80);
 comment on column hourly_flows.direction is 'In from the counterparty world, out to it, or between other accounts.';
 comment on column hourly_flows.currency is 'Of the fiat values; empty where the transactions have none.';

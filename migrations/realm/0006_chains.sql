@@ -60,6 +60,11 @@ begin
 end $$;
 create trigger ramps_index before update on ramps for each row when (new.next_index < old.next_index)
   execute function keep_index();
+-- Keys follow from chain, network and number: once a ramp has addresses, others would be derived for it.
+create trigger ramps_facts before update on ramps
+  for each row when ((old.account, old.chain, old.network) is distinct from (new.account, new.chain, new.network)
+    or old.next_index > 0 and new.number <> old.number or old.xpub is not null and new.xpub is distinct from old.xpub)
+  execute function keep_facts();
 
 create table addresses (
   id uuid primary key,
@@ -158,6 +163,10 @@ begin
 end $$;
 create trigger external_addresses_own before insert or update of account, chain, network, address, deleted_at on external_addresses
   for each row when (new.deleted_at is null) execute function refuse_own_link();
+
+create trigger external_addresses_facts before update on external_addresses
+  for each row when ((old.id, old.account, old.chain, old.network, old.address, old.since)
+    is distinct from (new.id, new.account, new.chain, new.network, new.address, new.since)) execute function keep_facts();
 
 -- A customer has so many linked addresses at most, and their number is asked for at each new one.
 create function keep_link_root() returns trigger language plpgsql as $$
@@ -272,7 +281,7 @@ create table deposits (
   matures_at bigint,
   confirmations integer not null default 0 check (confirmations >= 0),
   status text not null default 'PENDING' check (status in ('PENDING', 'CONFIRMED', 'ORPHANED')),
-  credited numeric check (credited >= 0),
+  credited numeric check (credited > 0),
   transaction uuid,
   sweep uuid,
   app uuid,
@@ -286,7 +295,9 @@ create table deposits (
   created_at timestamptz not null,
   constraint deposits_held check (held is null or status <> 'CONFIRMED'),
   constraint deposits_credited check ((status = 'CONFIRMED') = (credited is not null)),
-  constraint deposits_posted check (transaction is null or status = 'CONFIRMED')
+  constraint deposits_brought check (credited <= amount),
+  constraint deposits_finite check (amount < 'infinity'),
+  constraint deposits_posted check ((status = 'CONFIRMED') = (transaction is not null))
 );
 -- A deposit at an own address is never credited to an account as linked value.
 create function refuse_linked_deposit() returns trigger language plpgsql as $$
@@ -390,7 +401,7 @@ create table unmatched_deposits (
   address text not null,
   asset text,
   contract text,
-  amount_base numeric(78, 0) not null check (amount_base > 0),
+  amount_base numeric(78, 0) not null check (amount_base > 0 and amount_base < 'infinity'),
   sender text,
   block bigint not null,
   created_at timestamptz not null
@@ -439,8 +450,8 @@ create table coins (
   amount numeric(78, 0) not null check (amount > 0),
   height bigint,
   matures_at bigint,
-  parent_fee numeric(78, 0),
-  parent_vsize integer,
+  parent_fee numeric(78, 0) check (parent_fee >= 0),
+  parent_vsize integer check (parent_vsize > 0),
   spent_by text,
   spent_height bigint,
   kept text,
@@ -448,6 +459,7 @@ create table coins (
   spender_retry_at timestamptz,
   created_at timestamptz not null,
   primary key (hash, index, chain, network),
+  constraint coins_finite check (greatest(amount, parent_fee) < 'infinity'),
   constraint coins_spent_once check ((spent_by is null) = (spent_height is null))
 );
 create index coins_unspent on coins (chain, network, hash, index) where spent_by is null;
@@ -461,6 +473,11 @@ comment on column coins.spender_retry_at is 'When the spender of a coin whose sp
 comment on column coins.height is 'Null while unconfirmed: then it is change of our own.';
 comment on column coins.kept is 'The transaction of a finished order that spent it: no other may, also where the chain loses its block.';
 comment on column coins.spent_by is 'The transaction that a block showed to spend it, ''unknown'' where the nodes no longer have the coin and no block was found that spends it; whether it is reserved is told by reserved_inputs.';
+
+create trigger coins_facts before update on coins
+  for each row when ((old.chain, old.network, old.hash, old.index, old.address, old.ramp, old.amount)
+    is distinct from (new.chain, new.network, new.hash, new.index, new.address, new.ramp, new.amount))
+  execute function keep_facts();
 
 -- How far the comparison of stored coins with the nodes' has come; each pass compares the next ones.
 create table coin_rounds (
@@ -477,9 +494,9 @@ create table onchain_balances (
   network text not null,
   address text not null,
   contract text not null default '',
-  amount numeric(78, 0) not null default 0 check (amount >= 0),
+  amount numeric(78, 0) not null default 0 check (amount >= 0 and amount < 'infinity'),
   height bigint not null,
-  nonce bigint,
+  nonce bigint check (nonce >= 0),
   seen_at timestamptz not null,
   primary key (chain, network, address, contract)
 ) with (fillfactor = 80);
@@ -502,6 +519,7 @@ create table unexplained_gains (
   retry_at timestamptz not null,
   created_at timestamptz not null,
   primary key (chain, network, address, contract, height),
+  constraint unexplained_gains_finite check (greatest(gained, found) < 'infinity'),
   constraint unexplained_gains_range check (above <= searched and searched < height)
 );
 create index unexplained_gains_due on unexplained_gains (chain, network, retry_at);
@@ -521,7 +539,9 @@ create table fee_quotes (
   per_payment numeric(78, 0) not null,
   least numeric(78, 0) not null,
   quoted_at timestamptz not null,
-  primary key (chain, network, contract, speed)
+  primary key (chain, network, contract, speed),
+  constraint fee_quotes_amounts check (least(base, per_input, per_payment, least) >= 0
+    and greatest(base, per_input, per_payment, least) < 'infinity')
 );
 
 -- Inputs reserved by open orders: 'txid:vout' or 'address:nonce'. A row is deleted when its transaction is final or
@@ -562,7 +582,8 @@ create table sweeps (
   beside boolean not null default false check (not beside or state in ('sweeping', 'done', 'failed')),
   error jsonb,
   updated_at timestamptz,
-  created_at timestamptz not null
+  created_at timestamptz not null,
+  constraint sweeps_finite check (greatest(amount, arrived, fee, ahead, borne) < 'infinity')
 );
 create unique index sweeps_account on sweeps (account) where state not in ('done', 'failed') and not beside;
 create index sweeps_ahead on sweeps (account) where ahead > 0 or borne > 0;
@@ -595,6 +616,36 @@ end $$;
 create trigger sweeps_owed after update on sweeps
   for each row when (new.ahead > 0 or new.borne > 0) execute function check_sweep_owed();
 
+-- A sweep begins with nothing, stays that of its account, ends once, and books orders of its own: what one transaction
+-- carried is booked once.
+create function check_sweep() returns trigger language plpgsql as $$
+declare
+  fault text;
+begin
+  fault := case
+    when tg_op = 'INSERT' and (new.state in ('done', 'failed') or new.ahead <> 0 or new.borne <> 0
+        or num_nonnulls(new.amount, new.arrived, new.fee) > 0)
+      then 'begins with nothing carried'
+    when tg_op = 'UPDATE' and (new.id, new.account, new.ramp, new.chain, new.network, new.beside)
+        is distinct from (old.id, old.account, old.ramp, old.chain, old.network, old.beside)
+      then 'stays that of its account'
+    when tg_op = 'UPDATE' and old.state in ('done', 'failed')
+        and (new.state, new.order_id, new.arrived, new.fee) is distinct from (old.state, old.order_id, old.arrived, old.fee)
+      then 'has ended'
+    when new.order_id is not null and not exists (select from chain_orders o where o.id = new.order_id
+        and (o.purpose, o.reference_id, o.ramp, o.chain, o.network) = ('sweep', new.id, new.ramp, new.chain, new.network))
+      or new.gas_order is not null and not exists (select from chain_orders o where o.id = new.gas_order
+        and (o.purpose, o.reference_id, o.ramp, o.chain, o.network) = ('gas', new.id, new.ramp, new.chain, new.network))
+      then 'has another''s order'
+  end;
+  if fault is not null then
+    raise exception 'sweep % %', new.id, fault using errcode = 'check_violation', constraint = 'sweeps_kept';
+  end if;
+  return new;
+end $$;
+create trigger sweeps_kept before insert or update of id, account, ramp, chain, network, beside, state, order_id, gas_order,
+    arrived, fee on sweeps for each row execute function check_sweep();
+
 create table deposit_apps (
   id uuid primary key,
   account uuid not null,
@@ -612,3 +663,8 @@ create table deposit_apps (
 );
 create index deposit_apps_owner on deposit_apps (owner, id);
 create index deposit_apps_destination on deposit_apps (destination, id);
+-- Deposits go on to the account that the application was made for.
+create trigger deposit_apps_facts before update on deposit_apps
+  for each row when ((old.id, old.account, old.destination, old.asset, old.owner)
+    is distinct from (new.id, new.account, new.destination, new.asset, new.owner) or new.seal is distinct from old.seal)
+  execute function keep_facts();

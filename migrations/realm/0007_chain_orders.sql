@@ -53,7 +53,8 @@ create table chain_orders (
   constraint chain_orders_budgeted check (budget is not null or purpose not in ('withdrawal', 'batch')),
   constraint chain_orders_gas check (gas_block is null or purpose in ('withdrawal', 'sweep', 'gas', 'fill')),
   constraint chain_orders_refund check
-    (refund = 0 or (height is not null and succeeded and (purpose = 'recovered' or (purpose = 'sweep' and contract <> '')))),
+    (refund = 0 or (height is not null and succeeded is true and (purpose = 'recovered' or (purpose = 'sweep' and contract <> '')))),
+  constraint chain_orders_finite check (greatest(amount, fee, refund, charged, budget) < 'infinity'),
   constraint chain_orders_nonce check (purpose <> 'fill' or nonce is not null),
   constraint chain_orders_batched check (state <> 'batched' or batch_order_id is not null),
   constraint chain_orders_batch_order check
@@ -132,7 +133,7 @@ create table order_attempts (
   hash text,
   raw text,
   expires jsonb,
-  fee numeric(78, 0),
+  fee numeric(78, 0) check (fee >= 0 and fee < 'infinity'),
   sent_at timestamptz,
   outcome text,
   cancels boolean not null default false,
@@ -157,7 +158,7 @@ create table order_attempts (
   constraint order_attempts_expires check
     (expires is null or ((expires->>'height')::bigint is null) <> ((expires->>'time')::bigint is null)),
   constraint order_attempts_bounded check (raw is null or cardinality(inputs) > 0 or expires is not null or plan = '{}'),
-  constraint order_attempts_reached check (proof_reached is null or proof = 'expired'),
+  constraint order_attempts_reached check (proof_reached is null or proof is not distinct from 'expired'),
   constraint order_attempts_proof check
     ((proof = 'consumed') is not true or (proof_height is not null and proof_by is distinct from hash)),
   constraint order_attempts_seen check (seen_height >= 0),
@@ -224,7 +225,7 @@ create table displaced_orders (
   created_at timestamptz not null,
   constraint displaced_orders_seen check ((seen_hash is null) = (seen_height is null)),
   constraint displaced_orders_told check
-    (state not in ('displaced', 'succeeded') or told = state),
+    (state not in ('displaced', 'succeeded') or told is not distinct from state),
   constraint displaced_orders_told_at check ((told is null) = (told_at is null)),
   constraint displaced_orders_detail check ((told_at is null) = (detail is null)),
   constraint displaced_orders_announced check (not announced or told_at is not null)
@@ -285,7 +286,8 @@ create table nonces (
   address text not null,
   next integer not null check (next >= 0),
   floor integer not null default 0 check (floor >= 0),
-  primary key (chain, network, address)
+  primary key (chain, network, address),
+  constraint nonces_raised check (floor <= next)
 ) with (fillfactor = 50);
 comment on column nonces.floor is 'Nonces below were raised over, in quarantine: they are neither taken nor filled.';
 
@@ -297,7 +299,8 @@ create table ramp_costs (
   cost numeric(78, 0) not null default 0 check (cost >= 0),
   charged numeric(78, 0) not null default 0 check (charged >= 0),
   held_at timestamptz,
-  primary key (ramp, day, contract)
+  primary key (ramp, day, contract),
+  constraint ramp_costs_finite check (greatest(cost, charged) < 'infinity')
 ) with (fillfactor = 50);
 comment on table ramp_costs is 'Withdrawals, batches, fillers of nonces and CPFP that ended; open ones are in chain_orders.';
 comment on column ramp_costs.contract is 'The asset that paid the network: '''' is the chain''s own coin.';
@@ -439,7 +442,7 @@ begin
     when (new.id, new.chain, new.network, new.ramp, new.purpose, new.sender, new.request, new.contract)
         is distinct from
         (old.id, old.chain, old.network, old.ramp, old.purpose, old.sender, old.request, old.contract)
-      or new.reference_id is distinct from old.reference_id
+      or new.reference_id is distinct from old.reference_id or new.budget_contract is distinct from old.budget_contract
       then 'cannot be for something else'
     when new.schedule_version < old.schedule_version then 'cannot have a lower schedule version'
     when new.sped_up_at is distinct from old.sped_up_at

@@ -45,6 +45,8 @@ create table withdrawals (
   updated_at timestamptz,
   created_at timestamptz not null,
   constraint withdrawals_charge check (charged = amount + fee),
+  constraint withdrawals_finite check (greatest(charged, max_fee, gas, cost) < 'infinity'),
+  constraint withdrawals_funded check ((transaction is null) = (account = ramp)),
   constraint withdrawals_value check (value = case paid_by when 'sender' then amount else charged - surcharge end),
   constraint withdrawals_max_fee check (fee <= max_fee),
   constraint withdrawals_gas check ((gas_asset is null) = (gas is null)),
@@ -63,7 +65,7 @@ create index withdrawals_open on withdrawals (id) where status = 'PROCESSING';
 create index withdrawals_hash on withdrawals (hash) where hash is not null;
 create index withdrawals_destination on withdrawals (destination, id);
 create index withdrawals_own_destination on withdrawals (owner, destination, id);
-create index withdrawals_transaction on withdrawals (transaction) where transaction is not null;
+create unique index withdrawals_transaction on withdrawals (transaction) where transaction is not null;
 create index withdrawals_ramp on withdrawals (ramp, id) where status = 'PROCESSING';
 comment on column withdrawals.charged is 'The amount that left the account: amount and fee, in whole units of the asset.';
 comment on column withdrawals.surcharge is 'The amount that speed-ups added to the fee, part of fee and charged.';
@@ -82,7 +84,7 @@ create table holder_losses (
   asset text not null,
   testnet boolean not null,
   day date not null,
-  lost numeric not null,
+  lost numeric not null check (lost > '-infinity' and lost < 'infinity'),
   primary key (holder, asset, testnet, day)
 ) with (fillfactor = 50);
 comment on column holder_losses.holder is 'An identity; zeros stand for all identities outside the house, so that their sum is one row.';
@@ -94,7 +96,7 @@ create table kin_losses (
   asset text not null,
   testnet boolean not null,
   day date not null,
-  lost numeric not null,
+  lost numeric not null check (lost > '-infinity' and lost < 'infinity'),
   primary key (root, asset, testnet, day)
 ) with (fillfactor = 50);
 comment on table kin_losses is 'Sums of holder_losses, maintained by triggers, so that no users are counted when a withdrawal is checked.';
@@ -199,13 +201,13 @@ create table fungible_tokens (
   network text not null,
   name text,
   symbol text not null,
-  supply numeric not null check (supply >= 0),
+  supply numeric not null check (supply >= 0 and supply < 'infinity'),
   decimals smallint not null check (decimals between 0 and 30),
   currency uuid,
   contract text,
   status text not null default 'pending' check (status in ('pending', 'deployed', 'registered', 'failed')),
   hash text,
-  fee numeric,
+  fee numeric check (fee >= 0 and fee < 'infinity'),
   order_id uuid,
   external boolean not null,
   since bigint,
@@ -217,6 +219,7 @@ create table fungible_tokens (
   deleted_at timestamptz,
   updated_at timestamptz,
   created_at timestamptz not null,
+  constraint fungible_tokens_deployed check (status <> 'deployed' or contract is not null),
   constraint fungible_tokens_registered check (status <> 'registered' or (contract is not null and currency is not null))
 );
 comment on column fungible_tokens.freeze_authority is 'Of a third party''s token: the address that may freeze the tokens of holders, as its mint told when it was checked.';
@@ -260,6 +263,21 @@ create trigger currencies_backed after update of supply on currencies
   for each row when (new.supply > old.supply) execute function check_token_supply();
 create trigger fungible_tokens_backing after insert or update of supply, currency, status on fungible_tokens
   for each row execute function check_token_supply();
+
+-- A token stays what it is from its beginning, and stands for one currency once it is registered. Its supply does not grow.
+create function check_token_kept() returns trigger language plpgsql as $$
+begin
+  if (new.id, new.account, new.chain, new.network, new.symbol, new.decimals, new.supply, new.external, new.owner)
+      is distinct from (old.id, old.account, old.chain, old.network, old.symbol, old.decimals, old.supply, old.external, old.owner)
+    or old.contract is not null and new.contract is distinct from old.contract
+    or old.currency is not null and new.currency is distinct from old.currency
+    or new.status <> old.status and (old.status, new.status) not in
+      (('pending', 'deployed'), ('pending', 'failed'), ('deployed', 'registered')) then
+    raise exception 'token % is another', old.id using errcode = 'check_violation', constraint = 'fungible_tokens_kept';
+  end if;
+  return new;
+end $$;
+create trigger fungible_tokens_kept before update on fungible_tokens for each row execute function check_token_kept();
 
 -- Returns why an account cannot be deleted: the value that it holds, or that is on its way to it. Null: it can be
 -- deleted.
@@ -314,7 +332,9 @@ create table solvency (
   primary key (asset, testnet),
   constraint solvency_drift check (drift = assets - pending - sending - liabilities - fees),
   constraint solvency_covered check (not solvent or (assets - pending - sending >= liabilities and drift >= 0)),
-  constraint solvency_missing check (stopped or drift >= 0)
+  constraint solvency_missing check (stopped or drift >= 0),
+  constraint solvency_finite check (greatest(assets, liabilities, fees, pending, sending) < 'infinity'
+    and least(assets, liabilities, fees, pending, sending) > '-infinity')
 );
 
 -- Each comparison is kept for 30 days, one of each hour for two years.
@@ -332,7 +352,9 @@ create table solvency_samples (
   solvent boolean not null,
   height integer not null,
   position uuid,
-  constraint solvency_samples_drift check (drift = assets - pending - sending - liabilities - fees)
+  constraint solvency_samples_drift check (drift = assets - pending - sending - liabilities - fees),
+  constraint solvency_samples_finite check (greatest(assets, liabilities, fees, pending, sending) < 'infinity'
+    and least(assets, liabilities, fees, pending, sending) > '-infinity')
 );
 create index solvency_samples_old on solvency_samples (hourly, checked_at);
 alter table solvency_samples add primary key (asset, testnet, checked_at); -- made last, so that plans take it
@@ -356,7 +378,7 @@ create table write_offs (
   height integer not null,
   position uuid,
   created_at timestamptz not null,
-  constraint write_offs_drift check (amount <= -drift)
+  constraint write_offs_drift check (amount <= -drift and drift < 0 and drift > '-infinity')
 );
 create index write_offs_asset on write_offs (asset, testnet, transaction);
 comment on table write_offs is 'Append-only. Together no more than what comparisons found missing.';

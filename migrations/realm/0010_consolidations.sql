@@ -32,6 +32,7 @@ create table consolidations (
   created_at timestamptz not null,
   constraint consolidations_order unique (order_id),
   constraint consolidations_planned check ((fee is null) = (size is null)),
+  constraint consolidations_finite check (greatest(max_fee, max_fee_rate, amount, estimate, fee) < 'infinity'),
   constraint consolidations_fee check (fee <= max_fee),
   constraint consolidations_rate check (fee * 1000 < max_fee_rate * size + 0.00001),
   constraint consolidations_done check (status <> 'DONE' or (fee is not null and hash is not null))
@@ -45,3 +46,21 @@ comment on column consolidations.coins is 'Coins that it is expected to spend, t
 comment on column consolidations.estimate is 'The most that it was expected to cost when it was asked for.';
 comment on column consolidations.fee is 'The cost of its transaction; null until that is planned.';
 comment on column consolidations.size is 'Virtual bytes of its transaction.';
+
+-- A consolidation keeps its request, and ends once.
+create function check_consolidation() returns trigger language plpgsql as $$
+begin
+  if (new.id, new.account, new.chain, new.network, new.address, new.asset, new.order_id, new.owner, new.estimate)
+      is distinct from (old.id, old.account, old.chain, old.network, old.address, old.asset, old.order_id, old.owner, old.estimate)
+    or old.status <> 'PROCESSING' and (new.status, new.amount, new.fee, new.max_fee, new.max_fee_rate)
+      is distinct from (old.status, old.amount, old.fee, old.max_fee, old.max_fee_rate) then
+    raise exception 'consolidation % has ended, or is another', old.id
+      using errcode = 'check_violation', constraint = 'consolidations_kept';
+  end if;
+  return new;
+end $$;
+create trigger consolidations_begin before insert on consolidations for each row
+  when (new.status <> 'PROCESSING' or coalesce(new.hash, new.fee::text) is not null) execute function check_consolidation();
+create trigger consolidations_kept before update on consolidations for each row execute function check_consolidation();
+create trigger consolidations_stay before delete or truncate on consolidations
+  for each statement execute function refuse_change();

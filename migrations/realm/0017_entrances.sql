@@ -315,7 +315,9 @@ create function check_deposit() returns trigger language plpgsql as $$
 declare
   fault text;
 begin
-  if tg_op = 'DELETE' then
+  if tg_op = 'INSERT' then
+    fault := 'begins as pending';
+  elsif tg_op = 'DELETE' then
     fault := 'was booked';
   elsif (new.chain, new.network, new.hash, new.index, new.address, new.asset, new.amount)
       is distinct from (old.chain, old.network, old.hash, old.index, old.address, old.asset, old.amount)
@@ -331,7 +333,6 @@ begin
   elsif new.status = 'CONFIRMED' then
     fault := case
       when new.block is null then 'is in no block'
-      when new.credited > new.amount then 'brought less'
       when exists (select from addresses o where (o.chain, o.network, o.address) = (new.chain, new.network, new.address)
           and not is_derived(o.address, o.derivation_key, o.ramp))
         then 'came to an address that no worker has derived'
@@ -346,7 +347,7 @@ begin
     end;
   end if;
   if fault is not null then
-    raise exception 'deposit % %', old.id, fault using errcode = 'check_violation', constraint = 'deposits_booked';
+    raise exception 'deposit % %', coalesce(old.id, new.id), fault using errcode = 'check_violation', constraint = 'deposits_booked';
   end if;
   return new;
 end $$;
@@ -362,8 +363,25 @@ create trigger deposits_booked before update on deposits for each row
   when (old.status = 'CONFIRMED' or new.status = 'CONFIRMED' or (old.chain, old.network, old.hash, old.index, old.address,
     old.asset, old.amount, old.contract) is distinct from (new.chain, new.network, new.hash, new.index, new.address,
     new.asset, new.amount, new.contract)) execute function check_deposit();
+create trigger deposits_begin before insert on deposits for each row
+  when (new.status <> 'PENDING') execute function check_deposit();
 create trigger deposits_stay before delete on deposits for each row
   when (old.status = 'CONFIRMED') execute function check_deposit();
+
+-- A deposit is confirmed with the transaction that credits it: what is called booked is in the books.
+create function check_credited() returns trigger language plpgsql as $$
+begin
+  if exists (select from deposits d where d.id = new.id and d.transaction = new.transaction)
+      and not exists (select from transactions t where t.id = new.transaction
+        and (t.type, t.destination, t.amount) = ('deposit', new.account, new.credited)) then
+    raise exception 'transaction % does not credit deposit %', new.transaction, new.id
+      using errcode = 'check_violation', constraint = 'deposits_backed';
+  end if;
+  return null;
+end $$;
+create constraint trigger deposits_backed after update on deposits deferrable initially deferred
+  for each row when (new.status = 'CONFIRMED' and new.transaction is distinct from old.transaction)
+  execute function check_credited();
 
 -- Linked value that is a deposit at an own address is reverted in the same database transaction.
 create function check_taken_back() returns trigger language plpgsql as $$
@@ -484,6 +502,19 @@ end $$;
 create constraint trigger blocks_serving after update on blocks deferrable initially deferred
   for each row when (new.reference_id is not null and new.status <> 'OPEN') execute function check_charge_blocked();
 
+-- A captured block names the transaction that paid what was captured.
+create function check_captured() returns trigger language plpgsql as $$
+begin
+  if not exists (select from transactions t where t.id = new.transaction
+      and (t.type, t.source, t.amount) = ('capture', new.account, new.captured)) then
+    raise exception 'no transaction captures block %', new.id
+      using errcode = 'check_violation', constraint = 'blocks_paid';
+  end if;
+  return null;
+end $$;
+create constraint trigger blocks_paid after update on blocks deferrable initially deferred
+  for each row when (new.status = 'CAPTURED') execute function check_captured();
+
 -- A withdrawal keeps its request, and ends once, as its order did; the serving role only cancels it. A payment that
 -- was found is one withdrawal's to the same destination, of the same asset and amount; one that its order does not name was
 -- called paid when that payment was final.
@@ -491,10 +522,12 @@ create function check_withdrawal() returns trigger language plpgsql as $$
 declare
   fault text;
 begin
-  if (old.account, old.ramp, old.chain, old.network, old.sender, old.destination, old.asset, old.value, old.amount,
+  if tg_op = 'INSERT' then
+    fault := 'begins as asked for';
+  elsif (old.account, old.ramp, old.chain, old.network, old.sender, old.destination, old.asset, old.value, old.amount,
       old.paid_by, old.order_id) is distinct from (new.account, new.ramp, new.chain, new.network, new.sender,
       new.destination, new.asset, new.value, new.amount, new.paid_by, new.order_id)
-      or new.contract is distinct from old.contract then
+      or new.contract is distinct from old.contract or new.transaction is distinct from old.transaction then
     fault := 'stays what was asked for';
   elsif new.max_fee is distinct from old.max_fee and (new.max_fee > old.max_fee) is not true then
     fault := 'keeps the bound of its fees, unless that is raised';
@@ -524,10 +557,14 @@ begin
   return new;
 end $$;
 create trigger withdrawals_ended before update on withdrawals for each row execute function check_withdrawal();
+create trigger withdrawals_begin before insert on withdrawals for each row
+  when (new.status <> 'PROCESSING' or new.surcharge <> 0 or coalesce(new.hash, new.height::text, new.cost::text) is not null)
+  execute function check_withdrawal();
 create trigger withdrawals_stay before delete or truncate on withdrawals
   for each statement execute function refuse_change();
 
--- The charge of a withdrawal is blocked on its ramp from its beginning.
+-- The charge of a withdrawal is blocked on its ramp from its beginning, and was moved there by its own account: what comes
+-- back is what that account gave.
 create function check_withdrawal_covered() returns trigger language plpgsql as $$
 begin
   if not exists (select from withdrawals w where w.id = new.id and (w.status <> 'PROCESSING' or exists (
@@ -535,6 +572,11 @@ begin
         and (b.reference_id, b.account, b.amount) = (w.id, w.ramp, w.charged)))) then
     raise exception 'withdrawal % is not covered', new.id
       using errcode = 'check_violation', constraint = 'withdrawals_covered';
+  end if;
+  if tg_op = 'INSERT' and new.transaction is not null and not exists (select from transactions t where t.id = new.transaction
+      and (t.type, t.source, t.destination, t.amount) = ('withdrawal', new.account, new.ramp, new.charged)) then
+    raise exception 'no transaction brought the charge of withdrawal % to its ramp', new.id
+      using errcode = 'check_violation', constraint = 'withdrawals_funded';
   end if;
   return null;
 end $$;

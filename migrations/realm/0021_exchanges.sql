@@ -87,6 +87,7 @@ create table ramp_transfers (
   error jsonb,
   updated_at timestamptz,
   created_at timestamptz not null,
+  constraint ramp_transfers_finite check (greatest(value, offered_fee, max_fee, exchange_amount, exchange_fee) < 'infinity'),
   constraint ramp_transfers_claims check (jsonb_typeof(claims) = 'array' and jsonb_array_length(claims) <= 20),
   constraint ramp_transfers_deposit_kind check (kind = 'deposit'
     or (asked_at is null and deposit is null and claimed is null)),

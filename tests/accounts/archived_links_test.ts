@@ -79,7 +79,7 @@ async function assertNoticed(realm: TestRealm, files: () => ArchivedRows): Promi
     const change of [
       "update deposits set hash = overlay(hash placing translate(substr(hash, 3, 1), '0123456789abcdef', '123456789abcdef0') from 3)",
       "update deposits set credited = credited + 1, amount = amount + 1",
-      "update deposits set transaction = null",
+      "update deposits set transaction = gen_random_uuid()",
     ]
   ) {
     const check = (tx: Tx) => checkWithin(tx, undefined, undefined, files());

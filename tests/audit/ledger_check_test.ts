@@ -19,7 +19,7 @@ const AT = (n: number) =>
 const DEPOSIT = (transaction: string, credited: string) => `
   insert into deposits (id, chain, network, hash, index, account, address, asset, amount, status,
     credited, transaction, created_at)
-  select gen_random_uuid(), 'ETHEREUM', 'testnet', gen_random_uuid(), 0, destination, '0x', asset, 10.5,
+  select gen_random_uuid(), 'ETHEREUM', 'testnet', gen_random_uuid(), 0, destination, '0x', asset, ${credited},
     'CONFIRMED', ${credited}, ${transaction}, now() from transactions where id = ${AT(2)}`;
 /** The address of that deposit as one of our own. */
 const RAMP = `insert into ramps (account, chain, network, number, created_at)

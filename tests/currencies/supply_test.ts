@@ -10,23 +10,20 @@ function told({ status, body }: Answer) {
   return [status, body.code];
 }
 
+/** A token whose deployment was asked for, of a symbol and a supply. */
+const TOKEN =
+  `insert into fungible_tokens (id, account, chain, network, symbol, supply, decimals, status,
+    external, owner, created_at)
+  select gen_random_uuid(), account, 'ETHEREUM', 'main', $2, $3::numeric, 18, 'pending', false,
+    owner, created_at from currencies where id = $1`;
+
 /** A currency of 1000, all issued, behind which a token stands of which 1000 exist. */
 async function backed(realm: TestRealm) {
   const { send } = realm.admin;
   const { body } = await send("POST", "/v1/currencies", { name: "GOLD", supply: "1000" });
-  await rowsOf(
-    realm,
-    `insert into fungible_tokens (id, account, chain, network, symbol, supply, decimals, status,
-        external, owner, created_at)
-      select gen_random_uuid(), account, 'ETHEREUM', 'main', 'GOLD_ETH', 1000, 18, 'pending', false,
-        owner, created_at from currencies where id = $1`,
-    [body.id],
-  );
-  await rowsOf(
-    realm,
-    "update fungible_tokens set currency = $1, contract = '0x1', status = 'registered'",
-    [body.id],
-  );
+  await rowsOf(realm, TOKEN, [body.id, "GOLD_ETH", "1000"]);
+  await rowsOf(realm, "update fungible_tokens set contract = '0x1', status = 'deployed'");
+  await rowsOf(realm, "update fungible_tokens set currency = $1, status = 'registered'", [body.id]);
   const path = `/v1/currencies/${body.id}`;
   return {
     id: body.id,
@@ -68,16 +65,14 @@ Deno.test("reverting a destruction never issues more than there is of the token"
 Deno.test("the database issues no more than there is of a token either", async () => {
   await using realm = await testRealm();
   const { id } = await backed(realm);
-  for (
-    const statement of [
-      "update currencies set supply = supply + 1 where id = $1",
-      "update fungible_tokens set supply = supply - 1 where currency = $1",
-    ]
-  ) await rejects(rowsOf(realm, statement, [id]), /more would be issued/);
-  await rowsOf(realm, "update fungible_tokens set status = 'pending'");
-  await rowsOf(realm, "update currencies set supply = supply + 1 where id = $1", [id]);
-  const register = "update fungible_tokens set status = 'registered'";
-  await rejects(realm.command((tx) => tx.unsafe(register)), /more would be issued/);
+  const scarce = { constraint_name: "currencies_backed" };
+  const more = "update currencies set supply = supply + 1 where id = $1";
+  await rejects(rowsOf(realm, more, [id]), scarce);
+  await rowsOf(realm, TOKEN, [id, "SCARCE_ETH", "999"]);
+  const deploy = "set contract = '0x2', status = 'deployed' where status = 'pending'";
+  await rowsOf(realm, `update fungible_tokens ${deploy}`);
+  const register = "set currency = $1, status = 'registered' where status = 'deployed'";
+  await rejects(rowsOf(realm, `update fungible_tokens ${register}`, [id]), scarce);
 });
 
 Deno.test("value that came from the chain is not destroyed beyond the issued amount", async () => {

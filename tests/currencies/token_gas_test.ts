@@ -274,7 +274,8 @@ Deno.test("a holder of an own token that has no rate withdraws it five times a d
         'id', ${order}::uuid, 'reference_id', ${withdrawal}::uuid))).*
         from chain_orders o where purpose = 'withdrawal' limit 1`;
       await tx`insert into withdrawals select (jsonb_populate_record(w, jsonb_build_object(
-        'id', ${withdrawal}::uuid, 'order_id', ${order}::uuid))).* from withdrawals w limit 1`;
+        'id', ${withdrawal}::uuid, 'order_id', ${order}::uuid, 'account', w.ramp, 'transaction', null))).*
+        from withdrawals w limit 1`;
     }),
     /pays for too many withdrawals of others/,
   );

@@ -133,9 +133,10 @@ Deno.test("a note of an archived issue that a hand adds, changes or deletes is f
       select gen_random_uuid(), account, 'ETHEREUM', 'main', 'GOLD_ETH', supply, 18, 'pending', false,
         owner, created_at from (${of}) c`,
   );
+  await rowsOf(realm, "update fungible_tokens set contract = '0x1', status = 'deployed'");
   await rowsOf(
     realm,
-    `update fungible_tokens set currency = c.id, contract = '0x1', status = 'registered' from (${of}) c`,
+    `update fungible_tokens set currency = c.id, status = 'registered' from (${of}) c`,
   );
   await archiveOne(realm, await Deno.makeTempDir());
   await archiveOne(realm, await Deno.makeTempDir());

@@ -177,7 +177,9 @@ async function live({ realm, anvil, ...fixture }: RampFixture) {
     value: "0.5",
   });
   await realm.drain();
-  for (const text of [TOKEN, REGISTERED, UNMATCHED]) await rowsOf(realm, text, [name]);
+  await rowsOf(realm, TOKEN, [name]);
+  await rowsOf(realm, DEPLOYED);
+  for (const text of [REGISTERED, UNMATCHED]) await rowsOf(realm, text, [name]);
   return { from: account, to: other };
 }
 
@@ -186,7 +188,8 @@ const TOKEN = `insert into fungible_tokens (id, account, chain, network, symbol,
     status, external, owner, created_at)
   select gen_random_uuid(), account, 'ETHEREUM', 'test', 'TOKEN_ETH', 100000, 18, 'pending', false,
     owner, created_at from currencies where name = $1`;
-const REGISTERED = `update fungible_tokens set contract = '0x1', status = 'registered',
+const DEPLOYED = "update fungible_tokens set contract = '0x1', status = 'deployed'";
+const REGISTERED = `update fungible_tokens set status = 'registered',
   currency = (select id from currencies where name = $1)`;
 const UNMATCHED =
   `insert into unmatched_deposits (id, chain, network, hash, index, account, address,

@@ -120,7 +120,13 @@ Deno.test("a withdrawal that is injected whole pays exactly its blocked value", 
   await using funded = await openFundedRamp();
   const inject = injecting(funded, "serving");
   /** Opens a block on the ramp, a withdrawal with it, and an order that pays. */
-  const forged = (of: { blocked: string; charged: string; units: string; contract?: string }) => {
+  const forged = (
+    of: Record<"blocked" | "charged" | "units", string> & {
+      contract?: string;
+      account?: string;
+      moved?: string;
+    },
+  ) => {
     const [id, order, block] = [1, 2, 3].map(() => crypto.randomUUID());
     const request = JSON.parse(requestOf(funded, THIEF, of.units));
     const text = JSON.stringify({ ...request, contract: of.contract ?? null });
@@ -130,12 +136,16 @@ Deno.test("a withdrawal that is injected whole pays exactly its blocked value", 
         charged, created_at) values ('${order}', 'ETHEREUM', 'main', '${funded.ramp}', 'withdrawal', '${id}',
         '${funded.address}', '${text}', '${of.contract ?? ""}', ${of.units}, 1, 1, now());
       insert into withdrawals (id, account, ramp, chain, network, sender, destination, asset, contract, value,
-        amount, fee, charged, paid_by, speed, order_id, block, created_at, sponsored)
-        values ('${id}', '${funded.account}', '${funded.ramp}', 'ETHEREUM', 'main', '${funded.address}', '${THIEF}',
+        amount, fee, charged, paid_by, speed, order_id, block, created_at, sponsored, transaction)
+        values ('${id}', '${
+      of.account ?? funded.ramp
+    }', '${funded.ramp}', 'ETHEREUM', 'main', '${funded.address}', '${THIEF}',
         'ETH', ${
       of.contract === undefined ? "null" : `'${of.contract}'`
     }, ${of.charged}, ${of.charged}, 0,
-        ${of.charged}, 'sender', 'medium', '${order}', '${block}', now(), true)`;
+        ${of.charged}, 'sender', 'medium', '${order}', '${block}', now(), true, ${
+      of.moved ?? "null"
+    })`;
   };
   const one = "1000000000000000000";
   // The ramp's own account holds nothing: what lies at its address covers what others are owed.
@@ -148,6 +158,14 @@ Deno.test("a withdrawal that is injected whole pays exactly its blocked value", 
   equal((await funded.realm.admin.send("POST", "/v1/transactions", move)).status, 201);
   await rejects(inject(forged({ blocked: "0.1", charged: "1", units: one })), /is not covered/);
   await rejects(inject(forged({ blocked: "0.1", charged: "0.1", units: one })), UNJUSTIFIED);
+  // What would come back to an account is what it gave.
+  const newest = "select quote_literal(id) as moved from transactions order by id desc limit 1";
+  const [{ moved }] = await rowsOf<{ moved: string }>(funded.realm, newest);
+  for (const transaction of [undefined, moved, "gen_random_uuid()"]) {
+    const given = { account: funded.account, moved: transaction };
+    const whole = forged({ blocked: "1", charged: "1", units: one, ...given });
+    await rejects(inject(whole), { constraint_name: "withdrawals_funded" });
+  }
   // The database does not know which contract is which asset's; who signs does.
   const token = "0xdAC17F958D2ee523a2206206994597C13D831ec7";
   await leaveBroken(funded.realm);
@@ -383,7 +401,7 @@ Deno.test("a deposit that a worker is made to invent is missed on the chain, and
   const less = confirm.replace("credited = 5", "credited = 4");
   await rejects(inject(`${see}; ${less}`), /no deposit stands/);
   await rejects(inject(`${see.replace("5, 1,", "5, null,")}; ${confirm}`), /is in no block/);
-  await rejects(inject(`${see.replace("5, 1,", "4, 1,")}; ${confirm}`), /brought less/);
+  await rejects(inject(`${see.replace("5, 1,", "4, 1,")}; ${confirm}`), /deposits_brought/);
   await rejects(inject(`${see}; ${confirm}; ${book}`), /no deposit stands behind/, "once");
   await inject(`${see}; ${confirm}`);
   await rejects(inject("delete from deposits"), /was booked/);

@@ -230,6 +230,8 @@ Deno.test("no entrance of the ledger makes value from forged arguments", async (
   const coin = { source: coins, destination: bitcoin };
   refused.push(
     [forged(POST("issue"), coin), /only virtual currencies are issued/],
+    [forged(POST("issue"), { ...mint, amount: "'NaN'" }), /accounts_scale/], // greater than any number
+    [forged(POST("issue"), { ...mint, amount: "'Infinity'" }), /accounts_scale/],
     [forged(POST("issue"), { source: account, destination: mine }), /nothing justifies/],
     [forged(POST("destroy"), { source: world, destination: account }), /nothing justifies/],
     [
