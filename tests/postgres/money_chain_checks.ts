@@ -1,0 +1,235 @@
+/** The changes that CHECKs of the tables of chains refuse, as those of `money_checks.ts`. @module */
+import { endless, type Tries } from "./money_tries.ts";
+
+const OTHER_ORDER =
+  "(select o.id from chain_orders o where o.id <> order_attempts.order_id limit 1)";
+const ANY_ORDER = "(select id from chain_orders limit 1)";
+const CONFIRMED = "where status = 'CONFIRMED'";
+const PENDING = "where status = 'PENDING'";
+const PROCESSING = "where status = 'PROCESSING'";
+const OF_WITHDRAWAL = "where purpose = 'withdrawal' and height is null";
+const OF_SWEEP = "where purpose = 'sweep'";
+const SIGNED = "where raw is not null";
+
+/** Tables in the order of their names. */
+export const CHAIN_CHECKS: Readonly<Record<string, Tries>> = {
+  addresses: {
+    addresses_data_check: "data = '[]'",
+    addresses_derivation_key_check: "derivation_key = -1",
+  },
+  chain_orders: {
+    chain_orders_amount_check: `amount = -1 ${OF_SWEEP}`,
+    chain_orders_batch_order: `batch_order_id = id ${OF_SWEEP}`,
+    chain_orders_batched: `state = 'batched' ${OF_WITHDRAWAL}`,
+    chain_orders_budget: `fee = budget + 1 ${OF_WITHDRAWAL}`,
+    chain_orders_budget_check: `budget = 0, charged = 0, fee = null ${OF_WITHDRAWAL}`,
+    chain_orders_budgeted: `budget = null ${OF_WITHDRAWAL}`,
+    chain_orders_charged: `charged = budget + 1 ${OF_WITHDRAWAL}`,
+    chain_orders_charged_check: `charged = -1 ${OF_WITHDRAWAL}`,
+    chain_orders_fault_check: "fault = 'unknown'",
+    chain_orders_fee_check: `fee = -1 ${OF_SWEEP}`,
+    chain_orders_finite: [
+      `budget = 'NaN' ${OF_WITHDRAWAL}`,
+      `amount = 'NaN' ${OF_SWEEP}`,
+      `fee = 'NaN' ${OF_SWEEP}`,
+    ],
+    chain_orders_gas: `gas_block = (select id from blocks limit 1), purpose = 'deploy' ${OF_SWEEP}`,
+    chain_orders_mined: [`height = null ${OF_SWEEP}`, `hash = null ${OF_SWEEP}`],
+    chain_orders_nonce: `purpose = 'fill', nonce = null ${OF_SWEEP}`,
+    chain_orders_nonce_check: `nonce = -1 ${OF_SWEEP}`,
+    chain_orders_purpose_check: `purpose = 'gift' ${OF_SWEEP}`,
+    chain_orders_refund: [
+      `refund = 1 ${OF_SWEEP}`,
+      `refund = 1, purpose = 'recovered', succeeded = null ${OF_SWEEP}`,
+      `refund = 1, purpose = 'recovered', succeeded = false ${OF_SWEEP}`,
+    ],
+    chain_orders_refund_check: `refund = -1, purpose = 'recovered', succeeded = true ${OF_SWEEP}`,
+    chain_orders_speed_check: "speed = 'now'",
+    chain_orders_state_check: `state = 'paid' ${OF_WITHDRAWAL}`,
+  },
+  coins: {
+    coins_amount_check: "amount = 0",
+    coins_finite: ["amount = 'NaN'", "parent_fee = 'NaN'"],
+    coins_parent_fee_check: "parent_fee = -1",
+    coins_parent_vsize_check: "parent_vsize = 0",
+    coins_spender_tries_check: "spender_tries = -1",
+    coins_spent_once: ["spent_by = 'x'", "spent_height = 1"],
+  },
+  consolidations: {
+    consolidations_amount_check: "amount = 0",
+    consolidations_coins_check: "coins = 1",
+    consolidations_data_check: "data = '[]'",
+    consolidations_done: "status = 'DONE'",
+    consolidations_estimate_check: "estimate = -1",
+    consolidations_fee: "fee = 1, size = 1000000, max_fee = 0.5",
+    consolidations_fee_check: "fee = -1, size = 1",
+    consolidations_finite: [
+      ...["amount", "estimate", "max_fee", "max_fee_rate"].flatMap((name) => endless(name)),
+    ],
+    consolidations_max_fee_check: "max_fee = 0",
+    consolidations_max_fee_rate_check: "max_fee_rate = 0",
+    consolidations_planned: ["size = 1", "fee = 0"],
+    consolidations_rate: "fee = 1, size = 1",
+    consolidations_size_check: "size = 0, fee = 0",
+    consolidations_speed_check: "speed = 'now'",
+    consolidations_status_check: "status = 'CANCELED'",
+  },
+  deposit_apps: {
+    deposit_apps_data_check: "data = '[]'",
+    deposit_apps_seal_check: "seal = '[]'",
+    deposit_apps_status_check: "status = 'LOST'",
+  },
+  deposits: {
+    deposits_amount_check: `amount = 0 ${PENDING}`,
+    deposits_brought: `credited = amount + 1 ${CONFIRMED}`,
+    deposits_confirmations_check: "confirmations = -1",
+    deposits_credited: [`credited = amount ${PENDING}`, `credited = null ${CONFIRMED}`],
+    deposits_credited_check: `credited = 0 ${CONFIRMED}`,
+    deposits_finite: endless("amount"),
+    deposits_held: `held = 'a restore' ${CONFIRMED}`,
+    deposits_posted: [
+      `transaction = null ${CONFIRMED}`,
+      `transaction = gen_random_uuid() ${PENDING}`,
+    ],
+    deposits_status_check: `status = 'LOST' ${PENDING}`,
+    deposits_tries_check: "tries = -1",
+  },
+  displaced_orders: {
+    displaced_orders_announced: "announced = true",
+    displaced_orders_detail: "detail = 'x'",
+    displaced_orders_lost_height_check: "lost_height = -1",
+    displaced_orders_seen: "seen_hash = 'x'",
+    displaced_orders_seen_height_check: "seen_hash = 'x', seen_height = -1",
+    displaced_orders_since_check: "since = -1",
+    displaced_orders_state_check: "state = 'gone'",
+    displaced_orders_told: [
+      "state = 'displaced'",
+      "state = 'succeeded', told = 'returned', told_at = now(), detail = 'x'",
+    ],
+    displaced_orders_told_at: "told = 'returned'",
+    displaced_orders_told_check: "told = 'gone', told_at = now(), detail = 'x'",
+  },
+  fee_quotes: {
+    fee_quotes_amounts: ["base", "per_input", "per_payment", "least"].flatMap((name) => [
+      `${name} = -1`,
+      `${name} = 'NaN'`,
+    ]),
+    fee_quotes_speed_check: "speed = 'now'",
+  },
+  fungible_tokens: {
+    fungible_tokens_data_check: "data = '[]'",
+    fungible_tokens_decimals_check: "decimals = 31",
+    fungible_tokens_deployed: "status = 'deployed'",
+    fungible_tokens_fee_check: ["fee = -1", ...endless("fee")],
+    fungible_tokens_issuer_rights_check: "issuer_rights = '[]'",
+    fungible_tokens_registered: [
+      "status = 'registered', contract = '0x1'",
+      "status = 'registered', currency = (select id from currencies limit 1)",
+    ],
+    fungible_tokens_status_check: "status = 'LOST'",
+    fungible_tokens_supply_check: ["supply = -1", ...endless("supply")],
+  },
+  nonces: {
+    nonces_floor_check: "floor = -1",
+    nonces_next_check: "next = -1",
+    nonces_raised: "floor = next + 1",
+  },
+  onchain_balances: {
+    onchain_balances_amount_check: ["amount = -1", "amount = 'NaN'"],
+    onchain_balances_nonce_check: "nonce = -1",
+  },
+  order_attempts: {
+    order_attempts_attempt_check: "attempt = 0",
+    order_attempts_borne: "borne_by = 'house'",
+    order_attempts_borne_by_check: "borne_by = 'nobody', cancels = true",
+    order_attempts_bounded: `inputs = '{}' ${SIGNED}`,
+    order_attempts_dropped: ["dropped = true", "proof = 'unsigned'"],
+    order_attempts_expires: ["expires = '{}'", `expires = '{"height": 1, "time": 1}'`],
+    order_attempts_fee_check: ["fee = -1", "fee = 'NaN'"],
+    order_attempts_late: "late = true, seen_height = null",
+    order_attempts_late_order: `late_order_id = ${OTHER_ORDER}`,
+    order_attempts_proof: [
+      "dropped = true, proof = 'consumed'",
+      "dropped = true, proof = 'consumed', proof_height = 1, proof_by = hash",
+    ],
+    order_attempts_proof_check: "dropped = true, proof = 'told'",
+    order_attempts_proof_height_check: "proof_height = -1",
+    order_attempts_proof_reached_check: "dropped = true, proof = 'expired', proof_reached = -1",
+    order_attempts_reached: [
+      "proof_reached = 1",
+      "dropped = true, proof = 'orphaned', proof_reached = 1",
+    ],
+    order_attempts_seen: "seen_height = -1",
+    order_attempts_sent: "raw = null, hash = null where sent_at is not null",
+    order_attempts_signed: `hash = null ${SIGNED}`,
+    order_attempts_told_height_check: "told_height = -1",
+    order_attempts_unreadable: "unreadable = true",
+  },
+  order_transitions: { order_transitions_demands_check: "demands = 'nothing'" },
+  passed_addresses: { passed_addresses_derivation_key_check: "derivation_key = -1" },
+  ramp_costs: {
+    ramp_costs_charged_check: "charged = -1",
+    ramp_costs_cost_check: "cost = -1",
+    ramp_costs_finite: ["cost = 'NaN'", "charged = 'NaN'"],
+  },
+  ramps: {
+    ramps_network_check: "network = 'moon'",
+    ramps_next_index_check: "next_index = -1",
+    ramps_number_check: "number = -1",
+    ramps_quarantined_check: "quarantined = '[]'",
+    ramps_reserved_check: "reserved = -1",
+  },
+  reserved_addresses: { reserved_addresses_derivation_key_check: "derivation_key = -1" },
+  sweeps: {
+    sweeps_ahead_check: "ahead = -1",
+    sweeps_amount_check: "amount = -1",
+    sweeps_arrived_check: "arrived = -1",
+    sweeps_borne_check: "borne = -1",
+    sweeps_check: "beside = true, state = 'new'",
+    sweeps_fee_check: "fee = -1",
+    sweeps_finite: ["amount", "arrived", "fee", "ahead", "borne"].flatMap((name) => endless(name)),
+    sweeps_state_check: "state = 'lost'",
+    sweeps_strikes_check: "strikes = -1",
+  },
+  unexplained_gains: {
+    unexplained_gains_finite: ["gained = 'NaN'", "found = 'NaN'"],
+    unexplained_gains_found_check: "found = -1",
+    unexplained_gains_gained_check: "gained = 0",
+    unexplained_gains_range: ["searched = height", "searched = above - 1"],
+    unexplained_gains_tries_check: "tries = -1",
+  },
+  unmatched_deposits: {
+    unmatched_deposits_amount_base_check: ["amount_base = 0", "amount_base = 'NaN'"],
+  },
+  withdrawals: {
+    withdrawals_amount_check: "amount = 0",
+    withdrawals_charge: ["fee = fee + 1", "charged = charged + 1"],
+    withdrawals_check: ["surcharge = -1", "surcharge = fee + 1"],
+    withdrawals_check1: ["returned = -1", "returned = surcharge + 1"],
+    withdrawals_cost_check: "cost = -1",
+    withdrawals_data_check: "data = '[]'",
+    withdrawals_finite: [
+      ...endless("cost"),
+      ...endless("max_fee"),
+      ...endless("gas_asset = 'ETH', gas"),
+      "amount = 'NaN', charged = 'NaN'",
+    ],
+    withdrawals_found_done: `found_order_id = ${ANY_ORDER}, found_payment = 0 ${PROCESSING}`,
+    withdrawals_found_payment_check:
+      `found_order_id = ${ANY_ORDER}, found_payment = -1 where status = 'DONE'`,
+    withdrawals_found_whole: "found_payment = 0 where status = 'DONE'",
+    withdrawals_funded: [
+      "transaction = null where transaction is not null",
+      "account = ramp where transaction is not null",
+    ],
+    withdrawals_gas: ["gas = 1", "gas_asset = 'ETH'"],
+    withdrawals_gas_check: "gas_asset = 'ETH', gas = -1",
+    withdrawals_history_check: "history = '{}'",
+    withdrawals_max_fee: "max_fee = fee / 2",
+    withdrawals_paid_by_check: "paid_by = 'nobody'",
+    withdrawals_returned: `surcharge = fee, returned = fee ${PROCESSING}`,
+    withdrawals_speed_check: "speed = 'now'",
+    withdrawals_status_check: "status = 'LOST'",
+    withdrawals_value: ["value = value / 2", "paid_by = 'receiver'"],
+  },
+};
