@@ -115,7 +115,7 @@ export function openPostingQueue(pool: Pool, options: PostingQueueOptions = {}):
   const stats = { batches: 0, moves: 0, retries: 0, splits: 0, resends: 0, pipelined: 0 };
   const waitingMax = options.waitingMax ?? WAITING_MAX;
   const waitMaxMs = options.waitMaxMs ?? WAIT_MAX_MS;
-  const last = new Map<string, Promise<unknown>>(); // of each key, the last that waits or is in flight
+  const last = openLastOfKeys();
   const shares = openPostingShares(waitingMax);
   const { leave, depth } = shares;
   const departures = openDepartures({ pool, stats, options, waitMaxMs }, shares);
@@ -132,9 +132,7 @@ export function openPostingQueue(pool: Pool, options: PostingQueueOptions = {}):
     const sent = before === undefined ? send() : after(before, waitMaxMs, send, () => leave(moves));
     last.set(key, sent);
     // Not with its batch: the other half of a divided one may still run.
-    const forget = () => {
-      if (last.get(key) === sent) last.delete(key);
-    };
+    const forget = () => last.delete(key, sent);
     sent.then(forget, forget);
     return sent;
   }
@@ -167,6 +165,32 @@ export function openPostingQueue(pool: Pool, options: PostingQueueOptions = {}):
     written(bulk, (moves) => enterBulk(bulk, moves, lostStanding));
   const isCrowded = () => depth() >= CROWD_MIN;
   return { post, postBulk, stats: () => ({ ...stats }), depth, isCrowded };
+}
+
+/** The last request of each key that waits or is in flight. */
+interface LastOfKeys {
+  get(key: string): Promise<unknown> | undefined;
+  set(key: string, sent: Promise<unknown>): void;
+  /** Takes a request away, unless another one with its key came. */
+  delete(key: string, sent: Promise<unknown>): void;
+}
+
+/**
+ * Keeps them in maps that live for some hundred requests. V8 links the table that a map has outgrown to the next one: of a
+ * map that stays, once such a table was old, each later one became old with all that it held.
+ */
+function openLastOfKeys(): LastOfKeys {
+  let [older, newer] = [new Map<string, Promise<unknown>>(), new Map<string, Promise<unknown>>()];
+  return {
+    get: (key) => newer.get(key) ?? older.get(key),
+    set(key, sent) {
+      if (older.size === 0 && newer.size > 0) [older, newer] = [newer, new Map()];
+      newer.set(key, sent);
+    },
+    delete(key, sent) {
+      for (const map of [newer, older]) if (map.get(key) === sent) map.delete(key);
+    },
+  };
 }
 
 /** Forms batches of added moves and sends them, in turns: neither kind delays the other for long. */
