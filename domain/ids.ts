@@ -72,10 +72,11 @@ function format(ms: number, n: number): string {
   if (ms !== beginningMs) [beginningMs, beginning] = [ms, begin(ms)];
   const high = (n >>> 14).toString(16).padStart(3, "0");
   const low = n & 0x3fff;
-  return beginning + high + "-" +
-    HEX[0x80 | (low >>> 8)] + HEX[low & 0xff] + "-" +
-    HEX[random[r]] + HEX[random[r + 1]] + HEX[random[r + 2]] +
+  // In short parts: each text of 13 characters or more that is joined from others is an object of its own until it is read.
+  const middle = high + "-" + HEX[0x80 | (low >>> 8)] + HEX[low & 0xff] + "-";
+  const end = HEX[random[r]] + HEX[random[r + 1]] + HEX[random[r + 2]] +
     HEX[random[r + 3]] + HEX[random[r + 4]] + HEX[random[r + 5]];
+  return beginning + middle + end;
 }
 
 /** Time and version of an id. */
