@@ -4,7 +4,7 @@ import { openRealmContexts } from "../domain/realms/context.ts";
 import { openSigningKeys } from "../domain/security/signing_keys.ts";
 import { createApp } from "../routes/http/app.ts";
 import { openPadding } from "../routes/http/answer_padding.ts";
-import { endingUnread } from "../routes/http/body_streams.ts";
+import { endUnread } from "../routes/http/body_streams.ts";
 import { keepNetworksKnown } from "../routes/http/health.ts";
 import { openLimits } from "../routes/http/rate_limits.ts";
 import { probeDelays, requestMetricsOf } from "../routes/http/request_metrics.ts";
@@ -64,10 +64,12 @@ export async function start(
   const untaken = openUntaken(services);
   const server = listen(config, (request, info) => {
     const { hostname, port } = info.remoteAddr;
-    const counted = (answer: Response) =>
-      untaken(request, { answer, sending: info, connection: info.remoteAddr });
-    const given = endingUnread(request, info, () => app(request, hostname));
-    const answer = given instanceof Promise ? given.then(counted) : counted(given);
+    const sent = (answer: Response) => {
+      endUnread(request, info);
+      return untaken(request, { answer, sending: info, connection: info.remoteAddr });
+    };
+    const given = app(request, hostname);
+    const answer = given instanceof Promise ? given.then(sent) : sent(given);
     return padding.isDue(port) ? padding.add(answer) : answer;
   });
   const endReading = keepNetworksKnown(services);

@@ -70,7 +70,7 @@ export const eventRoutes: readonly AnyRoute[] = [
 
 async function stream(call: Call<unknown, EventStream, undefined>): Promise<Reply> {
   const { actor, realm, query, services: { ending } } = call;
-  const after = call.header("last-event-id") ?? query.after ?? null;
+  const after = call.headers.get("last-event-id") ?? query.after ?? null;
   await withConcurrencyLimit(realm!.pool, async () => {
     await note(call);
     if (after !== null) await runQuery(realm!.pool, (db) => assertKept(db, actor, after));

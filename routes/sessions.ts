@@ -179,7 +179,7 @@ async function enter<P, Q, B>(
         at,
         address,
         network,
-        agent: agentOf(call.header("user-agent")),
+        agent: agentOf(call.headers.get("user-agent")),
         ttlS: services.config.userKeyTtlS,
         requestId: call.requestId,
         admitted,

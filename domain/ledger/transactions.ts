@@ -68,29 +68,58 @@ export interface PostingContext {
  *
  * @throws {DomainError} idempotency.key_reused; a refusal, where the request has no key
  */
-export async function transfer(
+export function transfer(
   context: PostingContext,
   actor: Actor,
   input: NewTransaction,
   request: TransferRequest,
 ): Promise<Answer> {
+  const asked = { input, request };
+  const endpoints = cachedEndpoints(context.cache, input);
+  return endpoints === null
+    ? findAndPost(context, actor, asked)
+    : post(context, actor, asked, endpoints);
+}
+
+/** A request for a transfer. */
+interface Asked {
+  input: NewTransaction;
+  request: TransferRequest;
+}
+
+/** Reads the accounts of a transfer, and posts it. */
+async function findAndPost(
+  context: PostingContext,
+  actor: Actor,
+  asked: Asked,
+): Promise<Answer> {
   const { cache, pool } = context;
-  const endpoints = cachedEndpoints(cache, input) ??
-    await request.besideQueue(async () =>
-      cachedEndpoints(cache, input) ?? // found meanwhile, for another transfer
-        await reading(pool, async (db) => (await findEndpoints({ db, cache, actor }, [input]))[0])
-    );
-  const replay = (kept: Replay) => answerReplay(pool, actor, { input, request }, kept);
-  if (endpoints instanceof DomainError) {
-    return await answerUnresolved(pool, request, endpoints, replay);
-  }
+  const { input, request } = asked;
+  const endpoints = await request.besideQueue(async () =>
+    cachedEndpoints(cache, input) ?? // found meanwhile, for another transfer
+      await reading(pool, async (db) => (await findEndpoints({ db, cache, actor }, [input]))[0])
+  );
+  if (!(endpoints instanceof DomainError)) return await post(context, actor, asked, endpoints);
+  const replay = (kept: Replay) => answerReplay(pool, actor, asked, kept);
+  return await answerUnresolved(pool, request, endpoints, replay);
+}
+
+/** Posts a transfer. A function that is suspended while it waits would keep three times as much memory. */
+function post(
+  { pool, queue }: PostingContext,
+  actor: Actor,
+  asked: Asked,
+  endpoints: TransferEndpoints,
+): Promise<Answer> {
+  const { input, request } = asked;
   const move = moveOf(actor, input, endpoints, request.idempotency);
-  const outcome = await context.queue.post(move, request.lostStanding);
-  if ("posted" in outcome) {
-    return answerPosted(request, printPosted(actor, { input, ...endpoints }, outcome.posted));
-  }
-  if ("replay" in outcome) return await replay(outcome.replay);
-  return await answerRefused(pool, request, refusal(outcome.refused, reachesRealm(actor), input));
+  return queue.post(move, request.lostStanding).then((outcome) => {
+    if ("posted" in outcome) {
+      return answerPosted(request, printPosted(actor, { input, ...endpoints }, outcome.posted));
+    }
+    if ("replay" in outcome) return answerReplay(pool, actor, asked, outcome.replay);
+    return answerRefused(pool, request, refusal(outcome.refused, reachesRealm(actor), input));
+  });
 }
 
 /** Builds the move that the posting queue takes. */
@@ -136,7 +165,7 @@ function extrasOf(input: NewTransaction, seen: boolean): string | null {
 async function answerReplay(
   pool: Pool,
   actor: Actor,
-  { input, request }: { input: NewTransaction; request: TransferRequest },
+  { input, request }: Asked,
   replay: Replay,
 ): Promise<Answer> {
   if (!replay.same) throw keyReused();

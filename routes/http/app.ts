@@ -14,10 +14,9 @@ import {
   type Caller,
   confirmCaller,
   openAuthenticator,
-  type RequestMeta,
 } from "./authentication.ts";
 import { callerAddress, isTrusted, readNetworks } from "./caller_address.ts";
-import { claimOf } from "./idempotency_keys.ts";
+import { callOf, NO_PARAMS, type OfRoute } from "./calls.ts";
 import { PROBLEMS } from "./problems.ts";
 import { assertSigned, isKnownProvider } from "./provider_authentication.ts";
 import { announcesBody } from "./body_streams.ts";
@@ -25,7 +24,7 @@ import { uncoverBody } from "./get_request_body.ts";
 import { withReadNotes } from "./read_notes.ts";
 import { withWriteNotes } from "./replica_reads.ts";
 import { isTracing, traced } from "../../tracing.ts";
-import { watchLeaving } from "./shutdown.ts";
+import { type Leaving, watchLeaving } from "./shutdown.ts";
 import { logRequest } from "./request_log.ts";
 import { openCors } from "./cors.ts";
 import { compressed, isCompressible } from "./compression.ts";
@@ -38,21 +37,15 @@ import type { AnyRoute, Call, Reply } from "./route.ts";
 import { allRoutes } from "./route_list.ts";
 import { type BodyHold, openBodyHold, openWebhookHold, SMALL } from "./body_memory.ts";
 import type { Services } from "./services.ts";
-import { openStanding, type Standing } from "./standing.ts";
+import { admit, admitAgain, openStanding } from "./standing.ts";
 import { type RequestHeaders, requestHeaders } from "./underlying_request.ts";
-import { authorityOf, hostOf, pathOf, pathStart, withoutPort } from "./request_targets.ts";
-import { conditionsOf } from "./preconditions.ts";
+import { authorityOf, hostOf, pathOf, withoutPort } from "./request_targets.ts";
 import {
   accepts,
   acceptsJson,
   arrivedText,
   BODY_MAX,
-  check,
-  faultyParameter,
   isHost,
-  parseBody,
-  preferWait,
-  queryOf,
   readBody,
   type Reading,
   readLong,
@@ -63,6 +56,7 @@ export type App = (request: Request, connection: string) => Promise<Response> | 
 
 /** Where a request comes from. */
 interface Origin {
+  headers: RequestHeaders;
   /** Network address of the caller. */
   address: string;
   /** The caller's trace, which only a trusted proxy can give. */
@@ -76,8 +70,6 @@ type Serve = (
   origin: Origin,
   params: Record<string, string>,
 ) => Promise<Response>;
-
-const NO_PARAMS: Record<string, string> = {};
 
 /** Builds the app. */
 export function createApp(services: Services, platformKey: string): App {
@@ -136,7 +128,7 @@ export function createApp(services: Services, platformKey: string): App {
     const asked = isHead ? new Request(request, { method: "GET" }) : request;
     const serve = fixed.get(`${asked.method} ${pathOf(asked.url)}`);
     const given = isTracing() && isTrusted(connection, proxies) ? headers.get("traceparent") : null;
-    const origin = { address, traceparent: given };
+    const origin = { headers, address, traceparent: given };
     const answer = serve === undefined
       ? hono.fetch(asked, origin)
       : serve(asked, origin, NO_PARAMS);
@@ -173,16 +165,23 @@ function createServer(
   const types = [route.type ?? [], route.alternatives ?? []].flat();
   const counts = requestMetricsOf(services).of(route.method, route.path);
   const handle = withWriteNotes(services, route, withReadNotes(services, route));
+  const { chains, hotFeeMaxFactor, webhooks } = services.config;
+  const ofRoute: OfRoute = { services, route, settings: { chains, hotFeeMaxFactor, webhooks } };
   const cost = route.cost ?? (route.method === "GET" ? "read" : "write");
 
-  async function answer(request: Request, address: string, params: Record<string, string>) {
-    const headers = requestHeaders(request);
+  async function answer(
+    request: Request,
+    { address, headers }: Origin,
+    params: Record<string, string>,
+  ) {
     const requestId = requestIdOf(headers, services);
     const start = performance.now();
     let code: string | null = null;
-    let [status, who] = [0, ""];
+    let status = 0;
+    let who = "";
     let limits: LimitHeaders | undefined;
-    const leaving = watchLeaving(request, services.ending);
+    let leaving: Leaving | undefined; // watched where somebody waits for it
+    const signal = () => (leaving ??= watchLeaving(request, services.ending)).signal;
     let hold: BodyHold | undefined;
     try {
       if (route.admin && elsewhere !== null && hostOf(request.url) !== elsewhere) {
@@ -194,7 +193,7 @@ function createServer(
         read: (at) => authenticator.authenticate(headers, route.access, { ...meta, at }),
         confirm: (caller, at) => confirmCaller(caller, headers, { ...meta, at }),
       });
-      const given = standing.admit();
+      const given = admit(standing);
       const first = given instanceof Promise ? await given : given;
       who = first.actor.user || (first.actor.kind === "user" ? "" : first.actor.kind); // nobody: none
       const charged = { cost, isHouse: reachesRealm(first.actor) };
@@ -204,14 +203,14 @@ function createServer(
       const body = textOf(route, request, { ending: services.ending, onSize, headers });
       const text = body instanceof Promise ? await body : body;
       if (route.access === "provider") assertSigned(services, headers, text, meta);
-      const turn = hold?.turn(leaving.signal);
+      const turn = hold?.turn(signal);
       if (turn !== undefined) await turn;
       const long = route.long === undefined ? undefined : await readLong(text, route.long);
-      const known = standing.again(); // its key may have ended while the body came
+      const known = admitAgain(standing); // its key may have ended while the body came
       const caller = known instanceof Promise ? await known : known;
       const whole = { ...meta, at: timeOf(services, caller) };
-      const parts = { headers, accept, params, text, long, standing, signal: leaving.signal };
-      const call = callOf({ services, route }, request, whole, caller, parts);
+      const parts = { headers, accept, params, text, long, standing, signal };
+      const call = callOf(ofRoute, request, whole, caller, parts);
       assertFresh(call);
       const made = finished(await handle(call), call);
       const reply = made instanceof Promise ? await made : made;
@@ -219,11 +218,12 @@ function createServer(
       return send(reply, requestId, limits);
     } catch (error) {
       const known = translate(services, error, requestId);
-      [code, status] = [known.code, PROBLEMS[known.code].status];
+      code = known.code;
+      status = PROBLEMS[known.code].status;
       return problem(services, requestId, known, limits);
     } finally {
       hold?.leave();
-      leaving.forget();
+      leaving?.forget();
       const ms = performance.now() - start;
       counts.note(status, ms / 1000);
       const duration_ms = Math.round(ms * 10) / 10;
@@ -255,17 +255,17 @@ function grown(
 /** Answers the requests of a route, each as a span where traces are on. */
 function inTraces(
   { method, path }: AnyRoute,
-  answer: (request: Request, address: string, params: Record<string, string>) => Promise<Response>,
+  answer: Serve,
 ): Serve {
   const attributes = { "http.request.method": method, "http.route": path };
-  return (request, { address, traceparent }, params) =>
+  return (request, origin, params) =>
     isTracing()
       ? traced(
         `${method} ${path}`,
-        { attributes, kind: "server", traceparent },
-        () => answer(request, address, params),
+        { attributes, kind: "server", traceparent: origin.traceparent },
+        () => answer(request, origin, params),
       )
-      : answer(request, address, params);
+      : answer(request, origin, params);
 }
 
 /** Reads the body of a request; one that came with its headers without a wait. */
@@ -298,76 +298,6 @@ function assertFresh({ route, actor, claims, body, at }: Call<unknown, unknown, 
   if (freshLogin === true || freshLogin(body)) assertFreshLogin(claims, at);
 }
 
-/** The parts of a request that are known already. */
-type Read = Pick<Call<Record<string, string>, 0, 0>, "params" | "signal" | "accept"> & {
-  headers: RequestHeaders;
-  standing: Standing;
-  text: string;
-  /** The parts of it that were read already. */
-  long: unknown;
-};
-
-/** Reads and validates a request. */
-function callOf(
-  { services, route }: { services: Services; route: AnyRoute },
-  request: Request,
-  meta: RequestMeta,
-  caller: Caller,
-  { headers, accept, params, text, long, signal, standing }: Read,
-): Call<unknown, unknown, unknown> {
-  const { chains, hotFeeMaxFactor, webhooks } = services.config;
-  const settings = { chains, hotFeeMaxFactor, webhooks };
-  const actor = { ...caller.actor, at: meta.at, settings };
-  const keyed = route.method === "POST" || route.method === "PATCH";
-  return {
-    services,
-    route,
-    requestId: meta.requestId,
-    address: meta.address,
-    at: meta.at,
-    applicationKey: caller.applicationKey,
-    actor,
-    actorNow: standing.actorNow,
-    lostStanding: standing.lost,
-    claims: caller.claims,
-    realm: caller.realm,
-    idempotency: keyed
-      ? claimOf(headers.get("idempotency-key"), {
-        actor,
-        method: route.method,
-        path: request.url.slice(pathStart(request.url)), // with its query
-        body: text,
-      })
-      : null,
-    target: () => request.url.slice(pathStart(request.url)),
-    accept,
-    header: (name) => headers.get(name),
-    preferWaitS: route.waits ? preferWait(headers.get("prefer")) : 0,
-    signal,
-    conditions: conditionsOf(route, headers),
-    params: route.params === undefined ? {} : check(route.params, params, "query.invalid", "path"),
-    query: checkQuery(route, request.url),
-    body: route.body === undefined
-      ? refuseBody(text)
-      : long ?? check(route.body, parseBody(text), "request.invalid"),
-  };
-}
-
-function checkQuery(route: AnyRoute, url: string): unknown {
-  const given = queryOf(url);
-  if (route.query !== undefined) return check(route.query, given, "query.invalid", "query");
-  const [unknown] = Object.keys(given);
-  if (unknown === undefined) return {};
-  throw faultyParameter(unknown, "unknown parameter");
-}
-
-function refuseBody(text: string): undefined {
-  if (text.trim() === "" || text.trim() === "{}") return undefined;
-  throw new DomainError("request.invalid", "this route takes no body", {
-    errors: [{ path: "", message: "no body is expected" }],
-  });
-}
-
 /** Turns an error into a problem; unknown errors are logged and not shown. */
 function translate(services: Services, error: unknown, requestId: string): DomainError {
   const known = failureOf(error);
@@ -387,7 +317,7 @@ function translate(services: Services, error: unknown, requestId: string): Domai
 function finished(given: Reply, call: Call<unknown, unknown, unknown>): Reply | Promise<Reply> {
   const reply = described(given, call);
   if (!isLong(reply.body) && !isCompressible(reply)) return reply;
-  return encoded(reply, call.header("accept-encoding"));
+  return encoded(reply, call.headers.get("accept-encoding"));
 }
 
 async function encoded(reply: Reply, accept: string | null): Promise<Reply> {

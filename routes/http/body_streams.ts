@@ -88,21 +88,12 @@ export interface Sending {
   readonly completed: Promise<void>;
 }
 
-/** Answers a request, and ends its connection after that if its body was not read to its end. */
-export function endingUnread(
-  request: Request,
-  sending: Sending,
-  answer: () => Promise<Response> | Response,
-): Promise<Response> | Response {
-  if (!announcesBody(request)) return answer();
-  const given = answer();
-  // The runtime takes an unread body away with its request when it gets the answer.
-  if (given instanceof Promise) return given.finally(() => endUnread(request, sending));
-  endUnread(request, sending);
-  return given;
-}
-
-function endUnread(request: Request, sending: Sending): void {
+/**
+ * Ends the connection of a request after its answer if its body was not read to its end. Called before the runtime gets
+ * the answer, with which it takes an unread body away.
+ */
+export function endUnread(request: Request, sending: Sending): void {
+  if (!announcesBody(request)) return;
   // A GET's must be uncovered before anything looks for it: the runtime keeps what it found.
   if (holdsWholeBody(uncoverBody(request))) return;
   const { body } = request;

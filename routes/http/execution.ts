@@ -282,9 +282,9 @@ function isQuick({ query, search, sort = "created_at", scope = "own" }: Asked): 
 }
 
 /** Sends a transfer through the realm's posting queue. */
-export async function postTransfer<P>(call: Call<P, DryRunQuery, NewTransaction>): Promise<Reply> {
+export function postTransfer<P>(call: Call<P, DryRunQuery, NewTransaction>): Promise<Reply> {
   const request = transferRequest(call, call.route.status);
-  return replyOf(await transfer(postingContextOf(call), call.actor, call.body, request));
+  return transfer(postingContextOf(call), call.actor, call.body, request).then(replyOf);
 }
 
 /** Sends the transfers of one request through the realm's posting queue, as a batch of their own. */

@@ -65,8 +65,8 @@ export const metricsRoutes: readonly AnyRoute[] = [
 ];
 
 /** A proxy that is not trusted hides where a request comes from: its own address counts for nothing. */
-function needsNoKey({ services, address, header }: Call<unknown, unknown, unknown>): boolean {
-  if (header("forwarded") !== null || header("x-forwarded-for") !== null) return false;
+function needsNoKey({ services, address, headers }: Call<unknown, unknown, unknown>): boolean {
+  if (headers.get("forwarded") !== null || headers.get("x-forwarded-for") !== null) return false;
   const ip = parseIp(address);
   return ip !== null &&
     readNetworks(services.config.metricsNetworks).some((network) => holds(network, ip));

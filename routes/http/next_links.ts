@@ -20,7 +20,7 @@ type Row = Readonly<Record<string, unknown>>;
 export function withNext<P, Q, B>(call: Call<P, Q, B>, reply: Reply, view: unknown): Reply {
   const { continues } = call.route;
   if (continues === undefined || view === undefined || reply.status >= 400) return reply;
-  const target = call.target();
+  const target = call.target;
   const path = pathOf(target);
   // Not those of a URL, which is parsed anew at each change of them.
   const asked = new URLSearchParams(target.slice(path.length));

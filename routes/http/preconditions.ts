@@ -26,6 +26,7 @@ export interface Requested {
   conditions: Conditions;
 }
 
+const NONE: Conditions = { match: null, noneMatch: null };
 const MAKES = /^\/(deploy|register)$/;
 const ACTION = new RegExp(
   "^/\\{id\\}(/(undelete|freeze|unfreeze|activate|deactivate|password|issue|destroy|speed-up|cancel))?$",
@@ -60,6 +61,7 @@ export function conditionsOf(
 ): Conditions {
   const match = tagsIn("if-match", headers.get("if-match"));
   const noneMatch = tagsIn("if-none-match", headers.get("if-none-match"));
+  if (match === null && noneMatch === null) return NONE;
   if (match !== null && !takesMatch(route)) {
     throw invalid("if-match", "this route changes nothing that has a version");
   }

@@ -46,7 +46,7 @@ export function replyPrepared<P, Q, B>(
   { bytes, gzip, tag }: Prepared,
   headers: Record<string, string> = {},
 ): Reply {
-  const isSmall = acceptsGzip(call.header("accept-encoding"));
+  const isSmall = acceptsGzip(call.headers.get("accept-encoding"));
   const etag = isSmall ? `"${tag}-gzip"` : `"${tag}"`;
   const said = { ...headers, etag, vary: "accept-encoding" };
   if (isKnown(call.conditions, etag)) return { status: 304, body: "", headers: said };

@@ -21,7 +21,7 @@ const PRIMARY = /(?:^|[,;\s])read\s*=\s*"?primary"?\s*(?:$|[,;])/i;
 export function replicaFor<P, Q, B>(call: Call<P, Q, B>): RealmReplica | null {
   if (!call.route.mayLag) return null;
   const replica = call.realm?.replica ?? null;
-  return replica === null || PRIMARY.test(call.header("prefer") ?? "") ? null : replica;
+  return replica === null || PRIMARY.test(call.headers.get("prefer") ?? "") ? null : replica;
 }
 
 /** The header by which an answer says that it is a replica's, and how far behind it may be. */

@@ -13,6 +13,7 @@ import type { RealmContext } from "../../domain/realms/context.ts";
 import type { Services } from "./services.ts";
 import type { LongBody } from "./validation.ts";
 import type { Conditions } from "./preconditions.ts";
+import type { RequestHeaders } from "./underlying_request.ts";
 
 /** The kind of key that a route takes. */
 export type Access =
@@ -52,11 +53,11 @@ export interface Call<P, Q, B> {
   realm: RealmContext | null;
   idempotency: IdempotencyClaim | null;
   /** Path and query, as they were sent. */
-  target: () => string;
+  target: string;
   /** The media types that the caller accepts. */
   accept: string | null;
-  /** Reads any other header. */
-  header: (name: string) => string | null;
+  /** All headers. */
+  headers: RequestHeaders;
   /** The seconds of `Prefer: wait`, where its route honours it; else 0. */
   preferWaitS: number;
   /** Aborted when the caller has gone or the process ends; read only where the handler waits. */

@@ -43,31 +43,24 @@ export function openEnding(): Ending {
 /** Signals, while a request is served, that its caller has left or that the process ends. */
 export interface Leaving {
   /** Aborted with a refusal as its reason. */
-  signal(): AbortSignal;
+  signal: AbortSignal;
   /** Stops watching. */
   forget(): void;
 }
 
-/** Watches whether the caller of a request leaves, from the first use of the signal on. */
-export function watchLeaving(request: Request, ending: Ending): Leaving {
-  let controller: AbortController | null = null;
-  let forget = () => {};
+/** Watches whether the caller of a request leaves. */
+export function watchLeaving({ signal }: Request, ending: Ending): Leaving {
+  const controller = new AbortController();
+  const remove = ending.add((reason) => controller.abort(reason));
+  const leave = () =>
+    controller.abort(new DomainError("request.malformed", "the caller has left before its answer"));
+  if (signal.aborted) leave();
+  signal.addEventListener("abort", leave);
   return {
-    signal() {
-      if (controller !== null) return controller.signal;
-      const one = controller = new AbortController();
-      const remove = ending.add((reason) => one.abort(reason));
-      const { signal } = request;
-      const leave = () =>
-        one.abort(new DomainError("request.malformed", "the caller has left before its answer"));
-      if (signal.aborted) leave();
-      signal.addEventListener("abort", leave);
-      forget = () => {
-        remove();
-        signal.removeEventListener("abort", leave);
-      };
-      return one.signal;
+    signal: controller.signal,
+    forget() {
+      remove();
+      signal.removeEventListener("abort", leave);
     },
-    forget: () => forget(),
   };
 }

@@ -7,24 +7,13 @@ import type { Actor } from "../../domain/actor.ts";
 import { DomainError } from "../../domain/errors.ts";
 import type { Caller } from "./authentication.ts";
 
-/** The standing of a request's caller. */
-export interface Standing {
-  /** Reads the caller. @throws {DomainError} auth.*, rate.limited */
-  admit(): Promise<Caller> | Caller;
-  /**
-   * Reads the caller again, unless that was done just now.
-   *
-   * @throws {DomainError} auth.* where its key has ended
-   */
-  again(): Promise<Caller> | Caller;
-  /** Reads the caller anew; null if its key is no longer valid. Rejected where nobody can tell. */
-  actorNow(): Promise<Actor | null>;
-  /**
-   * Asks whether the caller may still do what it was admitted for: null where that was asked just now, else the reason
-   * why it may not, if there is one. Asked inside of transactions, so of the realm's own database alone. Rejected where
-   * nobody can tell.
-   */
-  lost(): Promise<DomainError | null> | null;
+/** The standing of a request's caller: data, because many requests keep one while they wait, and functions are larger. */
+export interface Standing extends CallerReading {
+  now(): number;
+  /** The caller as it was read last; null until then. */
+  caller: Caller | null;
+  /** When that was asked. */
+  askedAt: number;
 }
 
 /** How the caller of a request is read, at a time. */
@@ -38,51 +27,70 @@ export interface CallerReading {
 /** So long a request goes on without another question. Most requests are answered sooner, and ask nothing. */
 const ASKED_MS = 100;
 
+/** Opens the standing of a caller. Only keys of a realm end while the process runs. */
+export function openStanding(now: () => number, { read, confirm }: CallerReading): Standing {
+  return { now, read, confirm, caller: null, askedAt: 0 };
+}
+
+/** Reads the caller. @throws {DomainError} auth.*, rate.limited */
+export function admit(standing: Standing): Promise<Caller> | Caller {
+  const at = standing.now();
+  const found = standing.read(at);
+  return found instanceof Promise
+    ? found.then((one) => keep(standing, one, at))
+    : keep(standing, found, at);
+}
+
+/** Keeps an answer, which is as old as its question: the key may have ended while a slow database answered. */
+function keep(standing: Standing, found: Caller, at: number): Caller {
+  standing.askedAt = at;
+  return standing.caller = found;
+}
+
 /**
- * Opens the standing of a caller. Only keys of a realm end while the process runs.
+ * Reads the caller again, unless that was done just now.
+ *
+ * @throws {DomainError} auth.* where its key has ended
  */
-export function openStanding(
-  now: () => number,
-  { read, confirm }: CallerReading,
-): Standing {
-  let caller: Caller | null = null;
-  let askedAt = 0;
-  // An answer is as old as its question: the key may have ended while a slow database answered.
-  function keep(found: Caller, at: number): Caller {
-    askedAt = at;
-    return caller = found;
+export function admitAgain(standing: Standing): Promise<Caller> | Caller {
+  return isKnown(standing) ? standing.caller! : admit(standing);
+}
+
+// A clock that was set back says nothing about the time that has passed.
+function isKnown({ caller, now, askedAt }: Standing): boolean {
+  return caller!.realm === null || Math.abs(now() - askedAt) < ASKED_MS;
+}
+
+/** Reads the caller anew; null if its key is no longer valid. Rejected where nobody can tell. */
+export async function actorNow({ read, now }: Standing): Promise<Actor | null> {
+  try {
+    return (await read(now())).actor;
+  } catch (error) {
+    if (isEnded(error)) return null;
+    throw error;
   }
-  function ask(): Promise<Caller> | Caller {
-    const at = now();
-    const found = read(at);
-    return found instanceof Promise ? found.then((one) => keep(one, at)) : keep(found, at);
+}
+
+/**
+ * Asks whether the caller may still do what it was admitted for: null where that was asked just now, else the reason
+ * why it may not, if there is one. Asked inside of transactions, so of the realm's own database alone. Rejected where
+ * nobody can tell.
+ */
+export function lostStanding(standing: Standing): Promise<DomainError | null> | null {
+  return isKnown(standing) ? null : compare(standing);
+}
+
+async function compare(standing: Standing): Promise<DomainError | null> {
+  const then = standing.caller!;
+  const at = standing.now();
+  try {
+    const lost = narrowed(then, await standing.confirm(then, at));
+    if (lost === null) standing.askedAt = at; // who has lost it is not known to have it when asked again
+    return lost;
+  } catch (error) {
+    if (isEnded(error)) return error;
+    throw error;
   }
-  // A clock that was set back says nothing about the time that has passed.
-  const isKnown = () => caller!.realm === null || Math.abs(now() - askedAt) < ASKED_MS;
-  async function compare(then: Caller): Promise<DomainError | null> {
-    const at = now();
-    try {
-      const lost = narrowed(then, await confirm(then, at));
-      if (lost === null) askedAt = at; // who has lost it is not known to have it when asked again
-      return lost;
-    } catch (error) {
-      if (isEnded(error)) return error;
-      throw error;
-    }
-  }
-  return {
-    admit: ask,
-    again: () => isKnown() ? caller! : ask(),
-    lost: () => isKnown() ? null : compare(caller!),
-    async actorNow() {
-      try {
-        return (await read(now())).actor;
-      } catch (error) {
-        if (isEnded(error)) return null;
-        throw error;
-      }
-    },
-  };
 }
 
 /** Whether an error says that a key has ended. Others, such as that too many wait, say nothing about it. */

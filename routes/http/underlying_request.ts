@@ -42,12 +42,16 @@ interface WholeBody {
   consumed: boolean;
 }
 
-/** Returns the body of a request that came whole with its headers, which is then used; null otherwise. */
+const NOTHING = new Uint8Array();
+
+/** Takes the body of a request that came whole with its headers, which is then used; null otherwise. */
 export function arrivedBody(request: Request): Uint8Array<ArrayBuffer> | null {
   const held = wholeBody(request);
   if (held === null || held.consumed) return null;
+  const { body } = held;
+  held.body = NOTHING; // the runtime would keep it until the answer
   held.consumed = true;
-  return held.body;
+  return body;
 }
 
 /** Whether the body of a request has come whole, read or not. */

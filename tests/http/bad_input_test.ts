@@ -1,7 +1,7 @@
 import { askHttp2 } from "../support/http2.ts";
 import { deepEqual, equal, match, ok } from "node:assert/strict";
 import { createApp } from "../../routes/http/app.ts";
-import { endingUnread } from "../../routes/http/body_streams.ts";
+import { endUnread } from "../../routes/http/body_streams.ts";
 import { PASSWORD, PLATFORM_KEY, rowsOf, type TestRealm } from "../support/realm.ts";
 import { sharing } from "../support/sharing.ts";
 
@@ -215,7 +215,11 @@ test("over a real socket bodies without a length, without a type, or none, and h
   const app = createApp(realm.services, PLATFORM_KEY);
   const server = Deno.serve(
     { port: 0, hostname: "127.0.0.1", onListen: () => {} },
-    (request, sending) => endingUnread(request, sending, () => app(request, "127.0.0.1")),
+    async (request, sending) => {
+      const answer = await app(request, "127.0.0.1");
+      endUnread(request, sending);
+      return answer;
+    },
   );
   const { port } = server.addr;
   const ask = async (

@@ -159,8 +159,8 @@ test("a search whose caller leaves is ended in the database, and one that waits 
   const ending = openEnding();
   const leaving = watchLeaving(request, ending);
   ending.begin();
-  equal(leaving.signal().aborted, true, "an end that has begun is told at once");
-  equal(leaving.signal().reason.code, "service.overloaded");
+  equal(leaving.signal.aborted, true, "an end that has begun is told at once");
+  equal(leaving.signal.reason.code, "service.overloaded");
 });
 
 test("lists that may read every row take their turn among searches, and others do not", async (realm) => {

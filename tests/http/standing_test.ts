@@ -2,7 +2,13 @@
 import { deepEqual, equal, rejects } from "node:assert/strict";
 import { DomainError } from "../../domain/errors.ts";
 import type { Caller } from "../../routes/http/authentication.ts";
-import { openStanding } from "../../routes/http/standing.ts";
+import {
+  actorNow,
+  admit,
+  admitAgain,
+  lostStanding,
+  openStanding,
+} from "../../routes/http/standing.ts";
 
 Deno.test("a caller whose rights were narrowed is refused each time it is asked, also at once", async () => {
   let at = 1000;
@@ -12,10 +18,12 @@ Deno.test("a caller whose rights were narrowed is refused each time it is asked,
     read: () => callerWith("manage", "user"),
     confirm: () => callerWith("user"),
   });
-  await standing.admit();
-  equal(standing.lost(), null);
+  await admit(standing);
+  equal(lostStanding(standing), null);
   at += 200;
-  for (let times = 0; times < 2; times++) equal((await standing.lost())?.code, "auth.revoked");
+  for (let times = 0; times < 2; times++) {
+    equal((await lostStanding(standing))?.code, "auth.revoked");
+  }
 });
 
 Deno.test("of a key of which nobody can tell it is not said that it has ended", async () => {
@@ -27,10 +35,10 @@ Deno.test("of a key of which nobody can tell it is not said that it has ended", 
   const refused = (code: "service.overloaded" | "rate.limited" | "auth.revoked") =>
     new DomainError(code, "no", { retryAfterS: 1 });
   for (const code of ["service.overloaded", "rate.limited"] as const) {
-    await rejects(standing(refused(code)).actorNow(), { code });
+    await rejects(actorNow(standing(refused(code))), { code });
   }
-  await rejects(standing(new TypeError("lost")).actorNow(), TypeError);
-  equal(await standing(refused("auth.revoked")).actorNow(), null);
+  await rejects(actorNow(standing(new TypeError("lost"))), TypeError);
+  equal(await actorNow(standing(refused("auth.revoked"))), null);
 });
 
 Deno.test("an answer about a key that was long in coming is as old as its question", async () => {
@@ -47,18 +55,18 @@ Deno.test("an answer about a key that was long in coming is as old as its questi
     read: slowly("read", 200),
     confirm: slowly("confirm", 200),
   });
-  await slow.admit();
-  await slow.again();
-  equal(await slow.lost(), null);
-  equal(await slow.lost(), null);
+  await admit(slow);
+  await admitAgain(slow);
+  equal(await lostStanding(slow), null);
+  equal(await lostStanding(slow), null);
   deepEqual(asked, ["read", "read", "confirm", "confirm"]);
   asked.length = 0;
   const quick = openStanding(() => at, {
     read: slowly("read", 20),
     confirm: slowly("confirm", 20),
   });
-  await quick.admit();
-  await quick.again();
-  equal(quick.lost(), null);
+  await admit(quick);
+  await admitAgain(quick);
+  equal(lostStanding(quick), null);
   deepEqual(asked, ["read"]);
 });

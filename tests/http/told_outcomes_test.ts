@@ -47,7 +47,7 @@ Deno.test("what fails at a question before it is done was not done, also where t
     ...{ services: realm.services, realm: { id: realm.id, pool }, actor: realm.admin.actor },
     ...{ route: { method: "POST", path: "/v1/t", status: 201 }, conditions: {}, query: {} },
     ...{ body: {}, idempotency: null, preferWaitS: 0, lostStanding: lost },
-    ...{ header: () => null, signal: () => new AbortController().signal },
+    ...{ headers: new Headers(), signal: () => new AbortController().signal },
   } as unknown as Call<unknown, unknown, unknown>;
   const asked = [
     command(call, async (tx) => {

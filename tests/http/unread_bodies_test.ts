@@ -1,7 +1,7 @@
 /** Connections of requests whose bodies are not read to their end. */
 import { deepEqual, equal, rejects } from "node:assert/strict";
 import { createApp } from "../../routes/http/app.ts";
-import { endingUnread } from "../../routes/http/body_streams.ts";
+import { endUnread } from "../../routes/http/body_streams.ts";
 import { openEnding } from "../../routes/http/shutdown.ts";
 import { readBody } from "../../routes/http/validation.ts";
 import { PLATFORM_KEY } from "../support/realm.ts";
@@ -50,10 +50,12 @@ test("a body that is not read to its end ends its connection after a whole answe
   const begun = Promise.withResolvers<void>();
   await using server = Deno.serve(
     { port: 0, hostname: "127.0.0.1", onListen: () => {} },
-    (request, sending) => {
+    async (request, sending) => {
       const isLast = request.headers.has("x-last");
       if (isLast) begun.resolve();
-      return endingUnread(request, sending, () => (isLast ? ended : app)(request, "127.0.0.1"));
+      const answer = await (isLast ? ended : app)(request, "127.0.0.1");
+      endUnread(request, sending);
+      return answer;
     },
   );
   const { port } = server.addr;
@@ -94,7 +96,11 @@ test("a connection whose bodies are read to their ends stays, and takes the next
   const app = createApp(realm.services, PLATFORM_KEY);
   await using server = Deno.serve(
     { port: 0, hostname: "127.0.0.1", onListen: () => {} },
-    (request, sending) => endingUnread(request, sending, () => app(request, "127.0.0.1")),
+    async (request, sending) => {
+      const answer = await app(request, "127.0.0.1");
+      endUnread(request, sending);
+      return answer;
+    },
   );
   using conn = await Deno.connect({ hostname: "127.0.0.1", port: server.addr.port });
   const body = JSON.stringify({ data: { a: "x".repeat(50_000) } });
