@@ -12,6 +12,7 @@ import {
 } from "../support/database.ts";
 import { freePort } from "../support/ports.ts";
 import type { TestRealm } from "../support/realm.ts";
+import { scratch, VOLATILE } from "../support/run_server.ts";
 import { rowsAt } from "./fixture.ts";
 
 /** A server beside the run's. */
@@ -28,14 +29,14 @@ export interface OtherServer extends AsyncDisposable {
 
 /** Starts a server. */
 export async function otherServer(): Promise<OtherServer> {
-  const root = await Deno.makeTempDir({ prefix: "purser-servers-" });
+  const root = await Deno.makeTempDir(await scratch());
   await Deno.chmod(root, 0o755);
   const port = freePort();
   const begin = () =>
     startEmbedded({
       dataDir: `${root}/data`,
       port,
-      settings: { fsync: "off", max_connections: "200" },
+      settings: { ...VOLATILE, max_connections: "200" },
     });
   let server: EmbeddedPostgres = await begin();
   const { url } = server;

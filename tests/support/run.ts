@@ -9,7 +9,7 @@ import { fetchPackages, type PackageSet } from "../../db/packages.ts";
 import { type Group, groupTestFiles, writeGroups } from "./groups.ts";
 import { allocatorOf } from "../../launcher/allocator.ts";
 import { auditLeft, type LeftAudit } from "./left_audit.ts";
-import { scratch, urlsOf } from "./run_server.ts";
+import { scratch, urlsOf, VOLATILE } from "./run_server.ts";
 import { makeTemplate } from "./spare_schemas.ts";
 import { runGroups } from "./test_groups.ts";
 import { newOutput, readOutput } from "./test_output.ts";
@@ -57,16 +57,11 @@ export async function run(args: readonly string[]): Promise<number> {
   const server = given ? null : await startEmbedded({
     dataDir,
     port: 0,
-    // Nothing of a test run must survive a crash of the machine; those that test it start their own.
     settings: {
-      fsync: "off",
-      synchronous_commit: "off",
-      full_page_writes: "off",
+      ...VOLATILE,
       max_connections: "400",
-      max_wal_size: "512MB",
       random_page_cost: "4", // as a server of an operator's: sessions of the product state what they plan with
       log_line_prefix: "%m [%p] %d ", // tests read the plans of their own database (plans.ts)
-      autovacuum: "off", // its workers would visit thousands of tables that are soon gone, and analyze them in mid-test
     },
   });
   const ended = new AbortController();

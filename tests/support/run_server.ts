@@ -7,6 +7,15 @@ import { openDatabase } from "../../db/database.ts";
 import type { EmbeddedPostgres } from "../../db/embedded/embedded.ts";
 import { databasesOf } from "./database.ts";
 
+/** Settings of servers of which nothing must survive a crash of the machine; tests of that start their own. */
+export const VOLATILE: Readonly<Record<string, string>> = {
+  fsync: "off",
+  synchronous_commit: "off",
+  full_page_writes: "off",
+  max_wal_size: "512MB",
+  autovacuum: "off", // its workers would visit thousands of tables that are soon gone, and analyze them in mid-test
+};
+
 const MEMORY = "/dev/shm";
 /** Room for the databases of the groups under way and of those that wait for their audit: 6 MB for each realm. */
 const MEMORY_BYTES = 6 * 2 ** 30;
