@@ -13,6 +13,9 @@ export const VOLATILE: Readonly<Record<string, string>> = {
   synchronous_commit: "off",
   full_page_writes: "off",
   max_wal_size: "512MB",
+  // Else each session plans each statement anew at its first five uses, for the parameters at hand; then it keeps a plan
+  // as this one. Sessions of tests seldom come so far: that takes PostgreSQL a seventh of its processor time.
+  plan_cache_mode: "force_generic_plan",
   autovacuum: "off", // its workers would visit thousands of tables that are soon gone, and analyze them in mid-test
 };
 
