@@ -79,6 +79,7 @@ export async function run(args: readonly string[]): Promise<number> {
       TEST_SUPERUSER_URL: Deno.env.get("TEST_SUPERUSER_URL") ?? given ?? server!.superuserUrl,
       TEST_DATABASES: server === null || !whole ? "0" : await makeTemplate(server),
       LOG_LEVEL: "error",
+      ...whole ? await nodeTemplate(`${dataDir}/litecoind`) : {},
     };
     const suite = { groups, args, env, folder: groupDir, signal: ended.signal };
     const { success, closing } = whole
@@ -96,6 +97,14 @@ export async function run(args: readonly string[]): Promise<number> {
     await Deno.remove(dataDir, { recursive: true });
     await Deno.remove(groupDir, { recursive: true });
   }
+}
+
+/** Makes the folder with which nodes of Litecoin begin; gives the setting that names it. */
+async function nodeTemplate(folder: string): Promise<Record<string, string>> {
+  const { hasLitecoind, makeTemplateNode, TEMPLATE } = await import("./nodes/litecoind.ts");
+  if (!hasLitecoind()) return {};
+  await makeTemplateNode(folder);
+  return { [TEMPLATE]: folder };
 }
 
 interface RunEnd {
