@@ -2,7 +2,7 @@
  * Transfers with an exchange in a database that was restored from a backup, with the commands that an
  * operator runs: what was asked for or paid since is looked up, and never asked for or paid again.
  */
-import { deepEqual, equal, match, ok } from "node:assert/strict";
+import { deepEqual, equal, match } from "node:assert/strict";
 import { locationOf } from "../../domain/realms/realms.ts";
 import { adminAt, reportOf, rowsAt } from "../backup/fixture.ts";
 import { startService } from "../process/crash/service.ts";
