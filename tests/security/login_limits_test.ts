@@ -149,8 +149,8 @@ Deno.test("made-up keys are refused without a query, right ones still let in", a
   equal(status, 429);
   statements.length = 0;
   equal((await send(realm.made.applicationKey, "192.0.2.4")).status, 429, "whatever the name");
-  const looks = statements.filter((text) => !BESIDE.test(text.trim()));
-  deepEqual(looks, [], "right keys of a network that has used up its tries: no look either");
+  const asked = statements.filter((text) => !BESIDE.test(text.trim()));
+  deepEqual(asked, [], "right keys of a network that has used up its tries: no look either");
   equal((await send(realm.made.applicationKey, "192.0.2.1")).status, 200);
 });
 
