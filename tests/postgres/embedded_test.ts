@@ -7,6 +7,7 @@ import { type EmbeddedOptions, startEmbedded } from "../../db/embedded/embedded.
 import { walSizes } from "../../db/embedded/wal_sizes.ts";
 import { folderOf, type PackageSet, packagesOf } from "../../db/packages.ts";
 import { until } from "../support/eventually.ts";
+import { namesIn } from "../support/folder_names.ts";
 import { preallocated } from "../support/preallocation.ts";
 
 const AS_ROOT = Deno.uid() === 0;
@@ -280,15 +281,6 @@ function connect(url: string): postgres.Sql & AsyncDisposable {
 async function assertKept(url: string): Promise<void> {
   await using sql = connect(url);
   deepEqual((await sql`select answer from kept`).map((row) => row.answer), [42]);
-}
-
-async function namesIn(folder: string): Promise<string[]> {
-  try {
-    return (await Array.fromAsync(Deno.readDir(folder))).map(({ name }) => name);
-  } catch (error) {
-    if (error instanceof Deno.errors.NotFound) return [];
-    throw error;
-  }
 }
 
 /** Has a process start a server whose files are to lie there, and kills it; tells whether it was inside initdb. */
