@@ -88,8 +88,8 @@ export async function openYardstick(
   await sql.unsafe(`set search_path to ${schema};
     insert into accounts (id, type, asset, decimals, active, enabled, currency, currency_places,
       country, holder, owner, created_at)
-    select bench_account(n), 'virtual', 'BENCH', 18, true, true, 'USD', 2, 'US', '${realm.admin}',
-      '${realm.admin}', now() from generate_series(1, ${options.accounts}) n`);
+    select bench_account(n), 'virtual', 'BENCH', 18, true, true, 'USD', 2, 'US', u.identity, u.id, now()
+    from generate_series(1, ${options.accounts}) n, users u where u.id = '${realm.admin}'`);
   return await yardstickOf(stand, options, {
     schema,
     statement: (s, d) =>

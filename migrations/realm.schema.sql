@@ -794,7 +794,7 @@ CREATE UNIQUE INDEX deposits_transaction ON deposits USING btree (transaction) W
 CREATE INDEX deposits_unswept ON deposits USING btree (account) WHERE ((status = 'CONFIRMED'::text) AND (sweep IS NULL))
 CREATE INDEX deposits_waiting ON deposits USING btree (account) WHERE (status = 'PENDING'::text)
 CREATE CONSTRAINT TRIGGER deposits_backed AFTER UPDATE ON deposits DEFERRABLE INITIALLY DEFERRED FOR EACH ROW WHEN (((new.status = 'CONFIRMED'::text) AND (new.transaction IS DISTINCT FROM old.transaction))) EXECUTE FUNCTION check_credited()
-CREATE TRIGGER deposits_begin BEFORE INSERT ON deposits FOR EACH ROW WHEN ((new.status <> 'PENDING'::text)) EXECUTE FUNCTION check_deposit()
+CREATE TRIGGER deposits_begin BEFORE INSERT ON deposits FOR EACH ROW WHEN ((new.status = 'CONFIRMED'::text)) EXECUTE FUNCTION check_deposit()
 CREATE TRIGGER deposits_beneficiary BEFORE INSERT OR UPDATE OF account, address, beneficiary ON deposits FOR EACH ROW EXECUTE FUNCTION name_beneficiary()
 CREATE TRIGGER deposits_booked BEFORE UPDATE ON deposits FOR EACH ROW WHEN (((old.status = 'CONFIRMED'::text) OR (new.status = 'CONFIRMED'::text) OR ((((((((old.chain IS DISTINCT FROM new.chain) OR (old.network IS DISTINCT FROM new.network)) OR (old.hash IS DISTINCT FROM new.hash)) OR (old.index IS DISTINCT FROM new.index)) OR (old.address IS DISTINCT FROM new.address)) OR (old.asset IS DISTINCT FROM new.asset)) OR (old.amount IS DISTINCT FROM new.amount)) OR (old.contract IS DISTINCT FROM new.contract)))) EXECUTE FUNCTION check_deposit()
 CREATE TRIGGER deposits_count_deleted_rows AFTER DELETE ON deposits FOR EACH ROW EXECUTE FUNCTION count_moved_rows()
@@ -2942,7 +2942,7 @@ declare
   fault text;
 begin
   if tg_op = 'INSERT' then
-    fault := 'begins as pending';
+    fault := 'is seen before it is booked';
   elsif tg_op = 'DELETE' then
     fault := 'was booked';
   elsif (new.chain, new.network, new.hash, new.index, new.address, new.asset, new.amount)

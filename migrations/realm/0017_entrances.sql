@@ -316,7 +316,7 @@ declare
   fault text;
 begin
   if tg_op = 'INSERT' then
-    fault := 'begins as pending';
+    fault := 'is seen before it is booked';
   elsif tg_op = 'DELETE' then
     fault := 'was booked';
   elsif (new.chain, new.network, new.hash, new.index, new.address, new.asset, new.amount)
@@ -364,7 +364,7 @@ create trigger deposits_booked before update on deposits for each row
     old.asset, old.amount, old.contract) is distinct from (new.chain, new.network, new.hash, new.index, new.address,
     new.asset, new.amount, new.contract)) execute function check_deposit();
 create trigger deposits_begin before insert on deposits for each row
-  when (new.status <> 'PENDING') execute function check_deposit();
+  when (new.status = 'CONFIRMED') execute function check_deposit();
 create trigger deposits_stay before delete on deposits for each row
   when (old.status = 'CONFIRMED') execute function check_deposit();
 

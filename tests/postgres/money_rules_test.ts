@@ -4,8 +4,8 @@ import type { RampFixture } from "../support/ramp_fixture.ts";
 import { sharingOf } from "../support/sharing.ts";
 import { CHECKS, IMPLIED } from "./money_checks.ts";
 import { DIFFERING, HELD, MADE_REFERENCES, REFERENCES } from "./money_references.ts";
-import { attempting, type Attempts, openMoneyScene } from "./money_scene.ts";
-import { ELSEWHERE, FOLLOW, TRIALS } from "./money_triggers.ts";
+import { type Breaker, breaking, openMoneyScene } from "./money_scene.ts";
+import { BREACHES, ELSEWHERE, FOLLOW } from "./money_triggers.ts";
 
 const test = sharingOf<RampFixture>("rules about money", openMoneyScene, ({ realm }) => realm);
 
@@ -27,7 +27,7 @@ const OF_PEOPLE = ["identities_person"];
 
 test("every CHECK of a table with money refuses the rows that break it", async ({ realm }) => {
   const wrong: unknown[] = [];
-  await attempting(realm, { guarded: false }, async ({ refusal, read }) => {
+  await breaking(realm, { guarded: false }, async ({ refusal, read }) => {
     const tried = async (table: string, set: string, by: string) => {
       const refused = await refusal(`update ${table} set ${set}`);
       if (refused !== by) wrong.push([by, set, refused]);
@@ -48,7 +48,7 @@ test("every CHECK of a table with money refuses the rows that break it", async (
 
 test("every foreign key of a table with money refuses what is not there", async ({ realm }) => {
   const wrong: unknown[] = [];
-  await attempting(realm, { guarded: false }, async ({ refusal, read }) => {
+  await breaking(realm, { guarded: false }, async ({ refusal, read }) => {
     const tried = async (by: string, statement: string) => {
       const refused = await refusal(statement);
       if (refused !== by) wrong.push([by, refused]);
@@ -67,7 +67,7 @@ test("every foreign key of a table with money refuses what is not there", async 
 
 test("every unique index of a table with money refuses a second row", async ({ realm }) => {
   const wrong: unknown[] = [];
-  await attempting(realm, { guarded: false }, async ({ refusal, read }) => {
+  await breaking(realm, { guarded: false }, async ({ refusal, read }) => {
     const indexes = await uniqueIndexes(read);
     ok(indexes.length > 70);
     for (const index of indexes) {
@@ -85,9 +85,9 @@ test("every unique index of a table with money refuses a second row", async ({ r
 
 test("every trigger of a table with money refuses what it guards against", async ({ realm }) => {
   const wrong: unknown[] = [];
-  await attempting(realm, { guarded: true }, async ({ refusal, read }) => {
-    for (const [trigger, trials] of Object.entries(TRIALS)) {
-      for (const [by, ...statements] of trials) {
+  await breaking(realm, { guarded: true }, async ({ refusal, read }) => {
+    for (const [trigger, breaches] of Object.entries(BREACHES)) {
+      for (const [by, ...statements] of breaches) {
         const refused = await refusal(...statements);
         if (refused?.startsWith(by) !== true) {
           wrong.push([trigger, statements.at(-1), refused]);
@@ -98,7 +98,7 @@ test("every trigger of a table with money refuses what it guards against", async
       select distinct t.tgname as name from pg_trigger t join pg_class c on c.oid = t.tgrelid
       where ${OF_MONEY} and not t.tgisinternal
         and t.tgname !~ '_(noted|noted_change|noted_end|count_[a-z]+_rows)$'`);
-    const named = [TRIALS, ELSEWHERE].flatMap(Object.keys).concat(FOLLOW);
+    const named = [BREACHES, ELSEWHERE].flatMap(Object.keys).concat(FOLLOW);
     deepEqual(
       triggers.map(({ name }) => name).sort(),
       named.sort(),
@@ -116,7 +116,7 @@ test("every trigger of a table with money refuses what it guards against", async
 
 test("no amount of a table with money is NaN or infinite", async ({ realm }) => {
   const taken: string[] = [];
-  await attempting(realm, { guarded: false }, async ({ refusal, read }) => {
+  await breaking(realm, { guarded: false }, async ({ refusal, read }) => {
     const columns = await read(`
       select c.relname as table, a.attname as name from pg_attribute a join pg_class c on c.oid = a.attrelid
       where ${OF_MONEY} and a.atttypid = 'numeric'::regtype and a.attnum > 0 order by 1, 2`);
@@ -149,7 +149,7 @@ const FOLLOWING = [
 ];
 
 async function namesOf(
-  read: Attempts["read"],
+  read: Breaker["read"],
   type: "c" | "f",
 ): Promise<string[]> {
   const rows = await read(`
@@ -165,7 +165,7 @@ interface UniqueIndex {
   columns: { name: string; type: string }[];
 }
 
-async function uniqueIndexes(read: Attempts["read"]): Promise<UniqueIndex[]> {
+async function uniqueIndexes(read: Breaker["read"]): Promise<UniqueIndex[]> {
   return await read(`
     select c.relname as table, i.relname as name, pg_get_expr(x.indpred, x.indrelid) as predicate,
       (select jsonb_agg(jsonb_build_object('name', a.attname, 'type', a.atttypid::regtype::text) order by k.at)

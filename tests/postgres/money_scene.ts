@@ -133,7 +133,7 @@ export const BY_HAND: readonly string[] = [
 ];
 
 /** Tries statements one by one, each of which is taken back. */
-export interface Attempts {
+export interface Breaker {
   /**
    * Runs statements, and gives what refuses the last: the name of the constraint, or the message where it has none; null
    * where nothing does.
@@ -148,10 +148,10 @@ export interface Attempts {
  *
  * @param how.guarded whether triggers run; where they do not, rows by hand are there too
  */
-export async function attempting(
+export async function breaking(
   realm: TestRealm,
   how: { guarded: boolean },
-  work: (attempts: Attempts) => Promise<void>,
+  work: (breaker: Breaker) => Promise<void>,
 ): Promise<void> {
   const undo = new Error("enough tried");
   const { schema } = locationOf(realm.made.realm);

@@ -7,7 +7,7 @@
 import { BY_HAND } from "./money_scene.ts";
 
 /** Statements, the last of which is refused, and what it is refused with. */
-export type Trial = readonly [refused: string, ...statements: string[]];
+export type Breach = readonly [refused: string, ...statements: string[]];
 
 /** A copy of a row with other values. */
 function copy(
@@ -25,12 +25,12 @@ function made(table: string): string {
   return BY_HAND.find((text) => text.startsWith(`insert into ${table} `))!;
 }
 
-function appendOnly(table: string): Trial[] {
+function appendOnly(table: string): Breach[] {
   const refused = `${table} is append-only`;
   return [[refused, `delete from ${table}`], [refused, `truncate ${table} cascade`]];
 }
 
-function unchanged(table: string): Trial {
+function unchanged(table: string): Breach {
   return [`${table} is append-only`, `update ${table} set created_at = created_at`];
 }
 
@@ -46,7 +46,7 @@ const OWN = "(select address from addresses limit 1)";
 const UNPAID = "where status = 'PROCESSING'";
 
 /** By trigger. */
-export const TRIALS: Readonly<Record<string, readonly Trial[]>> = {
+export const BREACHES: Readonly<Record<string, readonly Breach[]>> = {
   account_states_append_only: [
     ...appendOnly("account_states"),
     ["account_states is append-only", "update account_states set blocked = 0"],
@@ -87,6 +87,7 @@ export const TRIALS: Readonly<Record<string, readonly Trial[]>> = {
     copy("addresses", { id: NEW, derivation_key: "99", address: LINKED }, "derivation_key > 0"),
   ]],
   addresses_stay: [[keptFacts("addresses"), "delete from addresses"]],
+  // deno-lint-ignore house/words -- a name of the database
   addresses_stock: [[
     "addresses_stock",
     copy("accounts", {

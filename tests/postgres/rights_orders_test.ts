@@ -53,9 +53,8 @@ Deno.test("an injected order pays nobody: each is tied to its entity", async () 
     await rejects(inject(ordering(funded, of)), UNJUSTIFIED, purpose);
   }
   const worker = injecting(funded, "worker");
-  for (
-    const purpose of ["withdrawal", "sweep", "gas", "batch", "cpfp", "consolidation", "fill"]
-  ) {
+  const purposes = ["withdrawal", "sweep", "gas", "batch", "cpfp", "consolidation", "fill"];
+  for (const purpose of purposes) {
     const text = ordering(funded, { purpose, nonce: 7 });
     await rejects(worker(text), /nothing justifies order|does not agree/, purpose);
   }
@@ -120,13 +119,7 @@ Deno.test("a withdrawal that is injected whole pays exactly its blocked value", 
   await using funded = await openFundedRamp();
   const inject = injecting(funded, "serving");
   /** Opens a block on the ramp, a withdrawal with it, and an order that pays. */
-  const forged = (
-    of: Record<"blocked" | "charged" | "units", string> & {
-      contract?: string;
-      account?: string;
-      moved?: string;
-    },
-  ) => {
+  const forged = (of: Record<string, string | undefined>) => {
     const [id, order, block] = [1, 2, 3].map(() => crypto.randomUUID());
     const request = JSON.parse(requestOf(funded, THIEF, of.units));
     const text = JSON.stringify({ ...request, contract: of.contract ?? null });
@@ -140,9 +133,7 @@ Deno.test("a withdrawal that is injected whole pays exactly its blocked value", 
         values ('${id}', '${
       of.account ?? funded.ramp
     }', '${funded.ramp}', 'ETHEREUM', 'main', '${funded.address}', '${THIEF}',
-        'ETH', ${
-      of.contract === undefined ? "null" : `'${of.contract}'`
-    }, ${of.charged}, ${of.charged}, 0,
+        'ETH', nullif('${of.contract ?? ""}', ''), ${of.charged}, ${of.charged}, 0,
         ${of.charged}, 'sender', 'medium', '${order}', '${block}', now(), true, ${
       of.moved ?? "null"
     })`;
@@ -159,12 +150,9 @@ Deno.test("a withdrawal that is injected whole pays exactly its blocked value", 
   await rejects(inject(forged({ blocked: "0.1", charged: "1", units: one })), /is not covered/);
   await rejects(inject(forged({ blocked: "0.1", charged: "0.1", units: one })), UNJUSTIFIED);
   // What would come back to an account is what it gave.
-  const newest = "select quote_literal(id) as moved from transactions order by id desc limit 1";
-  const [{ moved }] = await rowsOf<{ moved: string }>(funded.realm, newest);
-  for (const transaction of [undefined, moved, "gen_random_uuid()"]) {
-    const given = { account: funded.account, moved: transaction };
-    const whole = forged({ blocked: "1", charged: "1", units: one, ...given });
-    await rejects(inject(whole), { constraint_name: "withdrawals_funded" });
+  for (const moved of [undefined, "(select max(id::text)::uuid from transactions)"]) {
+    const whole = { blocked: "1", charged: "1", units: one, account: funded.account, moved };
+    await rejects(inject(forged(whole)), { constraint_name: "withdrawals_funded" });
   }
   // The database does not know which contract is which asset's; who signs does.
   const token = "0xdAC17F958D2ee523a2206206994597C13D831ec7";
