@@ -14,9 +14,10 @@ import {
   type Caller,
   confirmCaller,
   openAuthenticator,
+  type RequestMeta,
 } from "./authentication.ts";
 import { callerAddress, isTrusted, readNetworks } from "./caller_address.ts";
-import { callOf, NO_PARAMS, type OfRoute } from "./calls.ts";
+import { callOf, NO_PARAMS, sharedOf } from "./calls.ts";
 import { PROBLEMS } from "./problems.ts";
 import { assertSigned, isKnownProvider } from "./provider_authentication.ts";
 import { announcesBody } from "./body_streams.ts";
@@ -33,11 +34,11 @@ import { methodsOf, noRoute, openUnrouted, requestIdOf, tellMethods } from "./un
 import { requestMetricsOf } from "./request_metrics.ts";
 import type { LimitHeaders } from "./rate_limits.ts";
 import { problem, send, withoutBody } from "./responses.ts";
-import type { AnyRoute, Call, Reply } from "./route.ts";
+import type { Access, AnyRoute, Call, Reply } from "./route.ts";
 import { allRoutes } from "./route_list.ts";
 import { type BodyHold, openBodyHold, openWebhookHold, SMALL } from "./body_memory.ts";
 import type { Services } from "./services.ts";
-import { admit, admitAgain, openStanding } from "./standing.ts";
+import { admit, admitAgain, type CallerReading, openStanding } from "./standing.ts";
 import { type RequestHeaders, requestHeaders } from "./underlying_request.ts";
 import { authorityOf, hostOf, pathOf, withoutPort } from "./request_targets.ts";
 import {
@@ -64,12 +65,10 @@ interface Origin {
 }
 
 type Env = { Bindings: Origin };
+/** The parameters of a path. */
+type Params = Record<string, string>;
 /** Runs the pipeline for a request of one route. */
-type Serve = (
-  request: Request,
-  origin: Origin,
-  params: Record<string, string>,
-) => Promise<Response>;
+type Serve = (request: Request, origin: Origin, params: Params) => Promise<Response>;
 
 /** Builds the app. */
 export function createApp(services: Services, platformKey: string): App {
@@ -165,20 +164,14 @@ function createServer(
   const types = [route.type ?? [], route.alternatives ?? []].flat();
   const counts = requestMetricsOf(services).of(route.method, route.path);
   const handle = withWriteNotes(services, route, withReadNotes(services, route));
-  const { chains, hotFeeMaxFactor, webhooks } = services.config;
-  const ofRoute: OfRoute = { services, route, settings: { chains, hotFeeMaxFactor, webhooks } };
+  const shared = sharedOf(services, route);
   const cost = route.cost ?? (route.method === "GET" ? "read" : "write");
 
-  async function answer(
-    request: Request,
-    { address, headers }: Origin,
-    params: Record<string, string>,
-  ) {
+  async function answer(request: Request, { address, headers }: Origin, params: Params) {
     const requestId = requestIdOf(headers, services);
     const start = performance.now();
     let code: string | null = null;
-    let status = 0;
-    let who = "";
+    let status = 0, who = "";
     let limits: LimitHeaders | undefined;
     let leaving: Leaving | undefined; // watched where somebody waits for it
     const signal = () => (leaving ??= watchLeaving(request, services.ending)).signal;
@@ -189,10 +182,8 @@ function createServer(
       }
       const accept = acceptable(headers.get("accept"), types);
       const meta = { at: services.now(), requestId, address };
-      const standing = openStanding(services.now, {
-        read: (at) => authenticator.authenticate(headers, route.access, { ...meta, at }),
-        confirm: (caller, at) => confirmCaller(caller, headers, { ...meta, at }),
-      });
+      const asked = { headers, access: route.access, meta };
+      const standing = openStanding(services.now, readingOf(authenticator, asked));
       const given = admit(standing);
       const first = given instanceof Promise ? await given : given;
       who = first.actor.user || (first.actor.kind === "user" ? "" : first.actor.kind); // nobody: none
@@ -210,7 +201,7 @@ function createServer(
       const caller = known instanceof Promise ? await known : known;
       const whole = { ...meta, at: timeOf(services, caller) };
       const parts = { headers, accept, params, text, long, standing, signal };
-      const call = callOf(ofRoute, request, whole, caller, parts);
+      const call = callOf(shared, request, whole, caller, parts);
       assertFresh(call);
       const made = finished(await handle(call), call);
       const reply = made instanceof Promise ? await made : made;
@@ -232,6 +223,17 @@ function createServer(
     }
   }
   return inTraces(route, answer);
+}
+
+/** How the caller of a request is read, at a time. */
+function readingOf(
+  authenticator: Authenticator,
+  { headers, access, meta }: { headers: RequestHeaders; access: Access; meta: RequestMeta },
+): CallerReading {
+  return {
+    read: (at) => authenticator.authenticate(headers, access, { ...meta, at }),
+    confirm: (caller, at) => confirmCaller(caller, headers, { ...meta, at }),
+  };
 }
 
 /** Takes what a body of this size needs; a small one needs nothing. @throws {DomainError} service.overloaded */

@@ -6,6 +6,7 @@ import { claimOf } from "./idempotency_keys.ts";
 import { conditionsOf } from "./preconditions.ts";
 import { pathStart } from "./request_targets.ts";
 import type { AnyRoute, Call } from "./route.ts";
+import type { Services } from "./services.ts";
 import { actorNow, lostStanding, type Standing } from "./standing.ts";
 import type { RequestHeaders } from "./underlying_request.ts";
 import { check, faultyParameter, parseBody, preferWait, queryOf } from "./validation.ts";
@@ -23,13 +24,21 @@ export type ReadParts = Pick<Call<Record<string, string>, 0, 0>, "params" | "sig
 };
 
 /** What all requests of a route share. */
-export type OfRoute = Pick<Call<0, 0, 0>, "services" | "route"> & {
+export interface SharedParts {
+  services: Services;
+  route: AnyRoute;
   settings: RequestActor["settings"];
-};
+}
+
+/** Makes it once. */
+export function sharedOf(services: Services, route: AnyRoute): SharedParts {
+  const { chains, hotFeeMaxFactor, webhooks } = services.config;
+  return { services, route, settings: { chains, hotFeeMaxFactor, webhooks } };
+}
 
 /** Reads and validates a request. */
 export function callOf(
-  { services, route, settings }: OfRoute,
+  { services, route, settings }: SharedParts,
   request: Request,
   meta: RequestMeta,
   caller: Caller,
