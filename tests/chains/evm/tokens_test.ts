@@ -3,7 +3,7 @@ import type { Transfer } from "../../../workers/chains/observations.ts";
 import { failsAs, pays, scanned, signed, statusIs, watching } from "../conformance.ts";
 import { TRANSFER_TOPIC } from "../../../workers/chains/evm/erc20.ts";
 import { CALLS, rich } from "../../support/nodes/anvil.ts";
-import { NodeError, startFaultyNode } from "../../support/nodes/faulty_node.ts";
+import { NodeError, startFaultyNode, type Trick } from "../../support/nodes/faulty_node.ts";
 import { deployToken, type EvmFixture, newParty, openEvmFixture, paysToken } from "./fixture.ts";
 
 Deno.test("a token is paid out, its payment known by its log", async () => {
@@ -264,3 +264,31 @@ async function transfers({ chain }: EvmFixture, ours: string): Promise<Transfer[
   const found = await scanned(chain, 1, height, watching([ours]));
   return found.flatMap((one) => one.transfers);
 }
+
+/** Answers every call of a contract with an error. */
+function callsFail(code: number, message: string): Trick {
+  return ({ method }) => {
+    if (method === "eth_call") throw new NodeError(code, message);
+  };
+}
+
+Deno.test("that a token tells no balance is believed of as many nodes as the quorum, and not of one where the others do not answer", async () => {
+  await using fixture = await openEvmFixture();
+  const nodes = [1, 2, 3].map(() => startFaultyNode(fixture.anvil.url));
+  const [lying, second, third] = nodes;
+  const chain = await fixture.open(...nodes.map(({ url }) => url));
+  const holding = { address: rich(0).address, contract: await deployToken(fixture) };
+  const { height } = await chain.head();
+  const reverts = callsFail(3, "execution reverted");
+  lying.trick = reverts;
+  equal(await chain.balance(holding, height), 10n ** 30n);
+  second.trick = third.trick = callsFail(-32000, "header not found");
+  await failsAs("unavailable", chain.balance(holding, height));
+  await failsAs("unavailable", chain.funds([holding]));
+  second.trick = reverts;
+  await failsAs("refused", chain.balance(holding, height));
+  await failsAs("refused", chain.funds([holding]));
+  third.trick = () => undefined;
+  await failsAs("refused", chain.balance(holding, height));
+  for (const node of nodes) await node.abort();
+});
