@@ -238,6 +238,19 @@ Deno.test("balances at a height are exact, and below the final block they are th
   await failsAs("refused", chain.balances([mute], null));
 });
 
+Deno.test("a balance of a contract that is younger than the final block is told once that has come to it", async () => {
+  await using play = await openTronPlay({ lag: LAG });
+  const { node, chain } = play;
+  const usdt = await deployed(node, "Tether");
+  const height = node.ledger.blocks.length - 1;
+  const { address } = newTronParty();
+  const holding = { address, contract: usdt };
+  await failsAs("held", chain.balance(holding, height));
+  await failsAs("refused", chain.balance({ address, contract: newTronParty().address }, height));
+  await node.solidify();
+  equal(await chain.balance(holding, height), 0n);
+});
+
 Deno.test("a token describes itself, and an address without a contract does not", async () => {
   await using play = await openTronPlay();
   const { node, chain } = play;

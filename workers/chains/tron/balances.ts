@@ -123,12 +123,21 @@ async function movedTo(
     throw new ChainError("unavailable", `${peer.name} keeps no balances of block ${height}`);
   }
   const blocks = await blocksBetween(tron, peer, final, height);
-  return wanted.map((one, at) => {
+  const amounts: bigint[] = [];
+  for (const [at, one] of wanted.entries()) {
     const moved = blocks.reduce((sum, block) => sum + movedIn(block, one), 0n);
     // A contract that is younger than the final block has no balances there.
-    const known = assertTold(one, told[at] ?? (height > final.height && moved > 0n ? 0n : null));
-    return height >= final.height ? known + moved : known - moved;
-  });
+    const known = told[at] ?? (height > final.height && moved > 0n ? 0n : null);
+    if (known === null) throw await untold(peer, one);
+    amounts.push(height >= final.height ? known + moved : known - moved);
+  }
+  return amounts;
+}
+
+/** Makes the error for a balance that the final block does not have. A contract that is younger has it soon. */
+async function untold(peer: Peer, one: HexHolding): Promise<SilentTokenError> {
+  const isYoung = await balanceNow(peer, "wallet", one) !== null;
+  return new SilentTokenError(one.contract, isYoung ? "held" : "refused");
 }
 
 function assertTold({ contract }: HexHolding, amount: bigint | null): bigint {
