@@ -3,7 +3,7 @@ import * as ethers from "ethers";
 import { readCip64, signCip64, unsignedCip64 } from "../../../workers/chains/evm/cip64.ts";
 import { failsAs, signed } from "../conformance.ts";
 import { type Anvil, CALLS, rich } from "../../support/nodes/anvil.ts";
-import { startFaultyNode, type Trick } from "../../support/nodes/faulty_node.ts";
+import { NodeError, startFaultyNode, type Trick } from "../../support/nodes/faulty_node.ts";
 import { type EvmFixture, newParty, openEvmFixture, paysToken } from "./fixture.ts";
 
 const CUSD = "0x765DE816845861e75A25fCA122bb6898B8B1282a";
@@ -94,6 +94,13 @@ Deno.test("CUSD pays its own fee where the node keeps a list of fee tokens", asy
   equal(smaller.amounts[0] + smaller.fee, 10n ** 18n);
   const poor = newParty();
   await failsAs("insufficient", chain.draft(paysToken(poor, CUSD, to, 7n), "slow"));
+  // Whatever a node says of the balance, it ends no replacement: the nonce has to be used up.
+  celo.trick = (question) => {
+    const given = celoNode(question);
+    if (given !== undefined || question.method !== "eth_call") return given;
+    throw new NodeError(3, "execution reverted");
+  };
+  await failsAs("unavailable", chain.redraft(read, how));
 });
 
 Deno.test("on a node without such a list the fee of CUSD is paid in coins", async () => {

@@ -170,7 +170,7 @@ export async function redraftPlan(
   const prices = await agreedPrices(evm, feeToken);
   const contract = order.kind === "pay" ? order.contract : null;
   // A node that reports too large a balance delays nothing: an unpaid transaction is sent again.
-  const { heard } = await evm.nodes.hear((peer) => heldBy(peer, from, feeToken));
+  const { heard } = await evm.nodes.hear((peer) => heldBy(peer, from, feeToken).catch(asUnheard));
   const held = heard.map(({ answer: { coin, token } }) => feeToken === null ? coin : token)
     .reduce(largest);
   const all = body.all !== null;
@@ -195,6 +195,12 @@ async function draftThrough(evm: Evm, peer: Peer, terms: Terms): Promise<Draft> 
   const gas = await gasFor(peer, order, call, feeToken);
   const paying = feeToken === null ? held.coin : held.token;
   return priceOf(evm, terms, { ...call, contract, gas, held: paying });
+}
+
+/** Counts a fee's token that tells no balance as no answer: no node says that the nonce need not be used up. */
+function asUnheard(error: unknown): never {
+  if (!(error instanceof SilentTokenError)) throw error;
+  throw new ChainError("unavailable", error.message);
 }
 
 /** Prices a call. */
