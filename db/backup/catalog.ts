@@ -134,6 +134,21 @@ export async function selectForeignKeys(
     order by 1, 2`;
 }
 
+/** A trigger of a table. */
+export interface TriggerName {
+  table: string;
+  name: string;
+}
+
+/** Lists the triggers of the current schema that no setting of a session switches off. */
+export async function selectAlwaysEnabled(tx: Tx): Promise<TriggerName[]> {
+  return await tx<TriggerName[]>`
+    select c.relname::text as table, t.tgname::text as name
+    from pg_trigger t join pg_class c on c.oid = t.tgrelid
+    where c.relnamespace = current_schema()::regnamespace and not t.tgisinternal and t.tgenabled = 'A'
+    order by 1, 2`;
+}
+
 /** Tells whether a schema exists. */
 export async function schemaExists(db: Db, schema: string): Promise<boolean> {
   const [{ there }] = await db<{ there: boolean }[]>`

@@ -10,12 +10,14 @@ import {
   type ForeignKey,
   identifier,
   schemaExists,
+  selectAlwaysEnabled,
   selectForeignKeys,
   selectRealmSchemas,
   selectSequences,
   selectTables,
   type SequenceState,
   type TableShape,
+  type TriggerName,
 } from "./catalog.ts";
 
 /** Schema that exists from the beginning of the restore of an installation to its end. */
@@ -99,6 +101,8 @@ export interface OpenSchema {
   readonly schema: string;
   readonly tables: readonly TableShape[];
   readonly foreignKeys: readonly ForeignKey[];
+  /** Triggers that no setting of a session switches off. */
+  readonly always: readonly TriggerName[];
 }
 
 /**
@@ -114,23 +118,25 @@ export async function openSchema(
   await enterSchema(tx, schema);
   const tables = await selectTables(tx, schema);
   const foreignKeys = await selectForeignKeys(tx, schema);
+  const always = await selectAlwaysEnabled(tx);
   for (const key of foreignKeys) await dropForeignKey(tx, key);
   for (const name of await withParts(tx, tables)) await disableTriggers(tx, name);
   const emptied = tables.filter(({ name }) => !kept.includes(name));
   await tx.unsafe(
     `truncate ${emptied.map(({ name }) => identifier(name)).join(", ")}`,
   );
-  return { schema, tables, foreignKeys };
+  return { schema, tables, foreignKeys, always };
 }
 
 /** Closes a schema: every rule holds again, and statistics of the rows are taken. */
 export async function closeSchema(
   tx: Tx,
-  { schema, tables, foreignKeys }: OpenSchema,
+  { schema, tables, foreignKeys, always }: OpenSchema,
   sequences: readonly SequenceState[],
 ): Promise<void> {
   await enterSchema(tx, schema);
   for (const name of await withParts(tx, tables)) await enableTriggers(tx, name);
+  for (const trigger of always) await enableAlways(tx, trigger);
   for (const key of foreignKeys) await addForeignKey(tx, key);
   const known = new Set(
     (await selectSequences(tx, schema)).map(({ name }) => name),
@@ -175,6 +181,11 @@ async function disableTriggers(tx: Tx, table: string): Promise<void> {
 
 async function enableTriggers(tx: Tx, table: string): Promise<void> {
   await tx`alter table ${tx(table)} enable trigger user`;
+}
+
+/** Enabled together with the others, it would be one that a session's role switches off. */
+async function enableAlways(tx: Tx, { table, name }: TriggerName): Promise<void> {
+  await tx`alter table ${tx(table)} enable always trigger ${tx(name)}`;
 }
 
 async function setSequence(

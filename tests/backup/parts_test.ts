@@ -6,7 +6,7 @@ import { cutNow } from "../support/parts.ts";
 import { PLATFORM_KEY } from "../support/realm.ts";
 import { fixture, reportOf, rowsAt } from "./fixture.ts";
 
-Deno.test("a restored ledger has the parts of the one that was backed up, with the same rows in each", async () => {
+Deno.test("a restored ledger has the parts of the one that was backed up, with the same rows and triggers", async () => {
   await using its = await fixture();
   await using elsewhere = await testDatabase();
   const { realm, host } = its;
@@ -27,5 +27,9 @@ Deno.test("a restored ledger has the parts of the one that was backed up, with t
   const parts = await rowsAt(elsewhere.url, layout);
   equal(parts.length, 6);
   deepEqual(parts, await rowsAt(its.url, layout));
+  const triggers = `select c.relname, t.tgname, t.tgenabled::text as enabled
+    from pg_trigger t join pg_class c on c.oid = t.tgrelid
+    where c.relnamespace = '${schema}'::regnamespace and not t.tgisinternal order by 1, 2`;
+  deepEqual(await rowsAt(elsewhere.url, triggers), await rowsAt(its.url, triggers));
   deepEqual((await auditAll(elsewhere.url, PLATFORM_KEY)).wrong, []);
 });
