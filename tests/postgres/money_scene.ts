@@ -132,6 +132,9 @@ export const BY_HAND: readonly string[] = [
     values (gen_random_uuid(), 'X', false, 1, -1, 1, now())`,
 ];
 
+/** What "refuses" a statement that no row is there for. */
+export const NO_ROW = "no row is tried";
+
 /** Tries statements one by one, each of which is taken back. */
 export interface Breaker {
   /**
@@ -191,7 +194,7 @@ async function refusalOf(
         done++;
       }
       const { count } = await inner.unsafe(statements.at(-1)!);
-      if (count === 0) throw new Error("no row is tried");
+      if (count === 0) throw new Error(NO_ROW);
       await inner.unsafe("set constraints all immediate");
       throw undo;
     });

@@ -44,6 +44,7 @@ const NOBODY = "(select id from users where not 'admin' = any (roles) limit 1)";
 const LINKED = "(select address from external_addresses limit 1)";
 const OWN = "(select address from addresses limit 1)";
 const UNPAID = "where status = 'PROCESSING'";
+const NOTHING_CARRIED = { amount: "null", arrived: "null", fee: "null" };
 
 /** By trigger. */
 export const BREACHES: Readonly<Record<string, readonly Breach[]>> = {
@@ -171,6 +172,7 @@ export const BREACHES: Readonly<Record<string, readonly Breach[]>> = {
     `account = ${NEW}`,
     `order_id = ${NEW}`,
     "status = 'FAILED'",
+    "amount = amount + 1",
   ].map((set, at) => [
     "consolidations_kept",
     made("consolidations"),
@@ -216,10 +218,10 @@ export const BREACHES: Readonly<Record<string, readonly Breach[]>> = {
     ["entries is append-only", "update entries set amount = amount"],
     ["entries_newest is append-only", "update entries_newest set amount = amount"],
   ],
-  external_addresses_facts: [[
+  external_addresses_facts: ["address = 'x'", "since = since - 1"].map((set) => [
     keptFacts("external_addresses"),
-    "update external_addresses set address = 'x'",
-  ]],
+    `update external_addresses set ${set}`,
+  ]),
   external_addresses_own: [
     ["external_addresses_own", copy("external_addresses", { id: NEW, address: OWN })],
     [
@@ -236,14 +238,16 @@ export const BREACHES: Readonly<Record<string, readonly Breach[]>> = {
     made("fungible_tokens").replace("supply, ", "status, supply, ").replace(" 5,", " 'failed', 5,"),
   ]],
   fungible_tokens_kept: [
+    ["contract = '0x1'", "contract = '0x2'"],
+    ["currency = (select id from currencies limit 1)", `currency = ${NEW}`],
     "supply = supply + 1",
     "decimals = decimals - 1",
     `account = ${NEW}`,
     "status = 'registered', contract = '0x1', currency = (select id from currencies limit 1)",
-  ].map((set) => [
+  ].map((sets) => [
     "fungible_tokens_kept",
     made("fungible_tokens"),
-    `update fungible_tokens set ${set}`,
+    ...[sets].flat().map((set) => `update fungible_tokens set ${set}`),
   ]),
   ledger_events_append_only: appendOnly("ledger_events"),
   nonces_step: [["nonces_step", "update nonces set next = next + 2"]],
@@ -289,9 +293,15 @@ export const BREACHES: Readonly<Record<string, readonly Breach[]>> = {
       copy("sweeps", { id: NEW, order_id: "null", gas_order: "null" }, "state = 'done'"),
     ],
     ["sweeps_kept", `update sweeps set account = ${NEW}`],
+    ["sweeps_kept", "update sweeps set gas_order = order_id where order_id is not null"],
     ["sweeps_kept", "update sweeps set state = 'new' where state = 'done'"],
     ["sweeps_kept", "update sweeps set arrived = arrived + 1 where state = 'done'"],
-    ["sweeps_kept", copy("sweeps", { id: NEW, state: "'sweeping'" }, "state = 'done'")],
+    ["sweeps_kept", copy("sweeps", { id: NEW, state: "'waiting'" }, "state = 'done'")],
+    // One that would book what another has booked.
+    [
+      "sweeps_kept",
+      copy("sweeps", { id: NEW, state: "'sweeping'", ...NOTHING_CARRIED }, "state = 'done'"),
+    ],
   ],
   sweeps_owed: [["sweeps_owed", "update sweeps set ahead = 1 where state = 'done'"]],
   transaction_references_append_only: [
@@ -341,54 +351,3 @@ export const BREACHES: Readonly<Record<string, readonly Breach[]>> = {
   write_offs_append_only: appendOnly("write_offs"),
   write_offs_missing: [["write_offs_missing", made("write_offs")]],
 };
-
-/** Triggers that other tests try, because their rows take more than a realm at rest: a file, and what it says there. */
-export const ELSEWHERE: Readonly<
-  Record<string, readonly [file: string, says: string]>
-> = {
-  accounts_linked_stays: ["accounts/linked_test.ts", "does not become available"],
-  chain_orders_batch: ["withdrawals/batches_test.ts", "does not agree with what it carries"],
-  chain_orders_gas_held: ["currencies/token_gas_test.ts", "is not blocked on the account"],
-  chain_orders_served: ["recovery/restore_test.ts", "is the worker's to write"],
-  coins_kept: ["recovery/displaced_coins_test.ts", '"coins_kept"'],
-  coins_seen: ["postgres/rights_orders_test.ts", "a coin that a block has shown stays"],
-  coins_unmade: ["postgres/rights_orders_test.ts", "may still be"],
-  currencies_backed: ["currencies/supply_test.ts", '"currencies_backed"'],
-  deposits_linked: ["accounts/linked_test.ts", "is not linked value"],
-  deposits_linked_booked: ["accounts/linked_test.ts", "is not linked value"],
-  deposits_taken_back: ["accounts/linked_handout_test.ts", "is not taken back"],
-  fungible_tokens_backing: ["currencies/supply_test.ts", '"currencies_backed"'],
-  fungible_tokens_differ: ["currencies/deployment_costs_test.ts", '"fungible_tokens_likeness"'],
-  onchain_balances_served: ["postgres/rights_orders_test.ts", "insert into onchain_balances"],
-  order_attempts_forgotten: ["sending/order_states_test.ts", '"order_attempts_forgotten"'],
-  order_attempts_given_up: ["recovery/late_nonces_test.ts", '"order_attempts_given_up"'],
-  ramp_transfers_begin: ["exchanges/attacks_test.ts", '"ramp_transfers_new"'],
-  ramp_transfers_keep: ["exchanges/transfers_test.ts", '"ramp_transfers_kept"'],
-  ramps_served: ["postgres/rights_orders_test.ts", "insert into ramps"],
-  ramps_served_index: ["postgres/rights_orders_test.ts", "next_index = next_index + 1"],
-  reserved_inputs_forgotten: [
-    "recovery/contradicted_nonces_test.ts",
-    '"reserved_inputs_forgotten"',
-  ],
-  reserved_inputs_kept: ["sending/lost_payments_test.ts", '"coins_kept"'],
-  reserved_inputs_served: ["postgres/rights_orders_test.ts", "has not ended"],
-  withdrawals_sponsored: ["withdrawals/tokens_test.ts", "pays for too many withdrawals of others"],
-};
-
-/** Triggers that refuse nothing: they write what follows from a row. */
-export const FOLLOW: readonly string[] = [
-  "accounts_frozen",
-  "addresses_unused",
-  "blocks_close",
-  "blocks_open",
-  "deposits_beneficiary",
-  "deposits_used",
-  "external_addresses_root",
-  "holder_losses_kin",
-  "ramps_doubt",
-  "ramps_unused",
-  "users_kin",
-  "users_kin_moved",
-  "users_root",
-  "withdrawals_loss",
-];
