@@ -2902,7 +2902,8 @@ AS $function$
 begin
   if exists (select from deposits d where d.id = new.id and d.transaction = new.transaction)
       and not exists (select from transactions t where t.id = new.transaction
-        and (t.type, t.destination, t.amount) = ('deposit', new.account, new.credited)) then
+        and (t.type, t.destination, t.amount, t.seal) = ('deposit', new.account, new.credited,
+          jsonb_build_object('chain', new.chain, 'network', new.network, 'hash', new.hash, 'index', new.index))) then
     raise exception 'transaction % does not credit deposit %', new.transaction, new.id
       using errcode = 'check_violation', constraint = 'deposits_backed';
   end if;

@@ -368,12 +368,14 @@ create trigger deposits_begin before insert on deposits for each row
 create trigger deposits_stay before delete on deposits for each row
   when (old.status = 'CONFIRMED') execute function check_deposit();
 
--- A deposit is confirmed with the transaction that credits it: what is called booked is in the books.
+-- A deposit is confirmed with the transaction that credits it, and no other: what is called booked is in the books. One that
+-- was taken back stands behind no other payment of the same amount.
 create function check_credited() returns trigger language plpgsql as $$
 begin
   if exists (select from deposits d where d.id = new.id and d.transaction = new.transaction)
       and not exists (select from transactions t where t.id = new.transaction
-        and (t.type, t.destination, t.amount) = ('deposit', new.account, new.credited)) then
+        and (t.type, t.destination, t.amount, t.seal) = ('deposit', new.account, new.credited,
+          jsonb_build_object('chain', new.chain, 'network', new.network, 'hash', new.hash, 'index', new.index))) then
     raise exception 'transaction % does not credit deposit %', new.transaction, new.id
       using errcode = 'check_violation', constraint = 'deposits_backed';
   end if;

@@ -192,12 +192,26 @@ export const BREACHES: Readonly<Record<string, readonly Breach[]>> = {
     keptFacts("deposit_apps"),
     `update deposit_apps set ${name} = ${NEW}`,
   ]),
-  deposits_backed: ["type = 'destroy'", "type = 'deposit'"].map((which) => [
-    "deposits_backed",
-    "drop index deposits_transaction",
-    `update deposits set status = 'CONFIRMED', credited = amount,
-      transaction = (select id from transactions where ${which} limit 1) where status = 'PENDING'`,
-  ]),
+  deposits_backed: [
+    ...["type = 'destroy'", "type = 'deposit'"].map((which): Breach => [
+      "deposits_backed",
+      "drop index deposits_transaction",
+      `update deposits set status = 'CONFIRMED', credited = amount,
+        transaction = (select id from transactions where ${which} limit 1) where status = 'PENDING'`,
+    ]),
+    // Of another payment to the same account, and as much.
+    [
+      "deposits_backed",
+      "drop index deposits_transaction",
+      copy(
+        "deposits",
+        { id: NEW, hash: "'x'", status: "'PENDING'", credited: "null", transaction: "null" },
+        "status = 'CONFIRMED'",
+      ),
+      `update deposits d set status = 'CONFIRMED', credited = o.credited, transaction = o.transaction
+        from deposits o where d.hash = 'x' and (o.account, o.amount, o.status) = (d.account, d.amount, 'CONFIRMED')`,
+    ],
+  ],
   deposits_begin: [[
     "deposits_booked",
     copy("deposits", { id: NEW, hash: "'x'", transaction: NEW }, "status = 'CONFIRMED'"),
